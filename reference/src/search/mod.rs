@@ -13,6 +13,7 @@ pub mod stages;
 
 pub mod fusion;
 pub mod tuning;
+pub mod asked;
 #[cfg(feature = "local-models")]
 pub mod worth;
 pub mod score;

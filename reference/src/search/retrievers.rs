@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::search::asked::Asked;
 use crate::search::found::Found;
 use crate::search::fusion;
 use crate::search::question::RetrievalError;
-use crate::search::score::{self, Asked, Scale};
+use crate::search::score::{self, Scale};
 use crate::search::stages::{Stage, Stages};
 use crate::search::tuning::Tuning;
 #[cfg(feature = "local-models")]

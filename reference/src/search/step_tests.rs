@@ -105,3 +105,16 @@ async fn steps_have_their_turn() {
     check("a question is searched for", false, &searched, 2).await;
     check("what is known is not", true, &[("prepare", 0), ("choose", 0)], 0).await;
 }
+
+#[cfg(feature = "local-models")]
+#[test]
+fn models_have_scales() {
+    use crate::embed::Model;
+    use crate::search::score::Scale;
+    let of = |revision: &'static str, dimensions| {
+        Scale::of(&Model { name: "m".into(), revision: revision.into(), dimensions, normalised: true })
+    };
+    assert_eq!(of("", 0), Scale::Words);
+    assert_eq!(of(crate::search::worth::REVISION, 384), Scale::Weights);
+    assert_eq!(of("2", 384), Scale::Cosine);
+}

@@ -5,9 +5,9 @@ use std::mem;
 
 use async_trait::async_trait;
 
+use crate::search::asked::Asked;
 use crate::search::found::Found;
 use crate::search::question::RetrievalError;
-use crate::search::score::Asked;
 use crate::search::step::{Search, Step};
 use crate::store::filter::Filter;
 

@@ -1,8 +1,8 @@
 //! Cosine and BM25 together, for the weights that they were fitted to: on documents of others a better order than any
 //! fusion of ranks, and than either retriever.
 
+use crate::search::asked::Asked;
 use crate::search::question::RetrievalError;
-use crate::search::score::{Asked, chance};
 use crate::store::contract::Connection;
 use crate::store::records::{ChunkPlace, Holding};
 
@@ -41,39 +41,24 @@ fn worth(cosine: Option<&f32>, bm25: f64) -> f64 {
     f64::from(cosine.copied().unwrap_or(0.0)) + BM25_WEIGHT * bm25
 }
 
-/// The scores of chunks, in their order.
+/// The logits of the chance that chunks answer, in their order.
 ///
 /// # Errors
 /// The store's.
-pub async fn scores(
+pub async fn logits(
     connection: &mut dyn Connection,
     asked: &Asked<'_>,
     ids: &[i64],
 ) -> Result<Vec<f64>, RetrievalError> {
     let cosines = connection.cosines(asked.vector, ids).await?;
     let Holding { chunks, .. } = connection.holding(&[], &[]).await?;
-    let of = |id: &i64| chance(-6.54 + 5.86 * worth(cosines.get(id), asked.bm25(*id, chunks)));
+    let of = |id: &i64| -6.54 + 5.86 * worth(cosines.get(id), asked.bm25(*id, chunks));
     Ok(ids.iter().map(of).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embed::Model;
-    use crate::search::score::Scale;
-
-    #[test]
-    fn models_have_scales() {
-        let model = |revision: &'static str, dimensions| Model {
-            name: "m".into(),
-            revision: revision.into(),
-            dimensions,
-            normalised: true,
-        };
-        assert_eq!(Scale::of(&model("", 0)), Scale::Words);
-        assert_eq!(Scale::of(&model(REVISION, 384)), Scale::Weights);
-        assert_eq!(Scale::of(&model("2", 384)), Scale::Cosine);
-    }
 
     #[test]
     fn a_rare_name_outweighs_what_is_near() {

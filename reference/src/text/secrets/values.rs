@@ -5,33 +5,33 @@
 
 use std::ops::Range;
 
-use crate::text::secret_forms::{
+use crate::text::secrets::forms::{
     DIGITS_MIN, DRAWN_LEAST, DRAWN_RUN_MAX, WORDY_RUN_MIN, entropy, is_known, is_mixed, is_named_so, is_of_words,
     is_pair, is_placeholder, is_scattered, is_varied, run,
 };
-use crate::text::secret_links::{self, Link};
-use crate::text::secret_names::{Value, ValueRule};
-use crate::text::secret_styles::{self, End, Style};
+use crate::text::secrets::links::{self, Link};
+use crate::text::secrets::names::{Value, ValueRule};
+use crate::text::secrets::styles::{self, End, Style};
 
 /// The value of a name that stands at `name`, where it is a secret of this rule's kind.
 pub(crate) fn after(text: &str, name: Range<usize>, rule: &ValueRule) -> Option<Range<usize>> {
     if rule.at_once {
         return value(text, name.start, name.end, name.end, Link::None, rule.value);
     }
-    let word = name.start - secret_styles::word_before(&text[..name.start]).len();
+    let word = name.start - styles::word_before(&text[..name.start]).len();
     if is_about_secrets(&text[word..name.start], &text[name.clone()]) {
         return None;
     }
     // `pass` is a verb too.
-    let is_verb = text[name.clone()].eq_ignore_ascii_case("pass") && !secret_links::has_article(text, word);
-    secret_links::links(text, word, name.end)
+    let is_verb = text[name.clone()].eq_ignore_ascii_case("pass") && !links::has_article(text, word);
+    links::links(text, word, name.end)
         .filter(|(link, _)| !(is_verb && *link == Link::Prose))
         .find_map(|(link, at)| value(text, word, name.end, at, link, rule.value))
         .or_else(|| before(text, word, rule.value))
 }
 
 fn value(text: &str, word: usize, name_end: usize, at: usize, link: Link, kind: Value) -> Option<Range<usize>> {
-    let (start, style) = secret_styles::opening(text, word, name_end, at, link, kind);
+    let (start, style) = styles::opening(text, word, name_end, at, link, kind);
     // The beginning decides, so that a text of nothing but names is not read over and over.
     let near = &text[start..text.floor_char_boundary((start + JUDGED_BYTES_MAX).min(text.len()))];
     let judged = match style.end(near) {
@@ -56,7 +56,7 @@ fn value(text: &str, word: usize, name_end: usize, at: usize, link: Link, kind: 
 
 /// The value of "use `value` as the password".
 fn before(text: &str, word: usize, kind: Value) -> Option<Range<usize>> {
-    let place = secret_links::quoted_before(text, word)?;
+    let place = links::quoted_before(text, word)?;
     let tie = Tie { link: Link::Prose, style: Style::Quoted('`', false), is_spaced: true };
     is_secret(&tie, &text[place.clone()], kind).then_some(place)
 }

@@ -8,13 +8,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::text::secret_blocks;
-use crate::text::secret_forms;
-use crate::text::secret_manifests;
-use crate::text::secret_middles::{self, MIDDLES};
-use crate::text::secret_names::{VALUES, ValueRule};
-use crate::text::secret_rules::{Expression, TOKENS, TokenRule, from_here};
-use crate::text::secret_values;
+use crate::text::secrets::blocks;
+use crate::text::secrets::forms;
+use crate::text::secrets::manifests;
+use crate::text::secrets::middles::{self, MIDDLES};
+use crate::text::secrets::names::{VALUES, ValueRule};
+use crate::text::secrets::rules::{Expression, TOKENS, TokenRule, from_here};
+use crate::text::secrets::values;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 /// A text without its secrets.
@@ -149,13 +149,13 @@ struct Rules {
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
     // Rules stand in the list by how special they are, and so are tried in that order.
     let mut all: Vec<(Lead, &[&str])> = vec![
-        (Lead::PrivateKey, &[secret_blocks::PRIVATE_KEY_KEYWORD]),
-        (Lead::PuttyKey, &[secret_blocks::PUTTY_KEYWORD]),
-        (Lead::UrlPassword, &[secret_blocks::URL_KEYWORD]),
-        (Lead::ManifestKind, secret_manifests::KIND_KEYWORDS),
-        (Lead::ManifestData, secret_manifests::DATA_KEYWORDS),
-        (Lead::UserOption, secret_blocks::USER_KEYWORDS),
-        (Lead::PasswordOption, secret_blocks::OPTION_KEYWORDS),
+        (Lead::PrivateKey, &[blocks::PRIVATE_KEY_KEYWORD]),
+        (Lead::PuttyKey, &[blocks::PUTTY_KEYWORD]),
+        (Lead::UrlPassword, &[blocks::URL_KEYWORD]),
+        (Lead::ManifestKind, manifests::KIND_KEYWORDS),
+        (Lead::ManifestData, manifests::DATA_KEYWORDS),
+        (Lead::UserOption, blocks::USER_KEYWORDS),
+        (Lead::PasswordOption, blocks::OPTION_KEYWORDS),
     ];
     all.extend(MIDDLES.iter().enumerate().map(|(number, rule)| (Lead::Middle(number), rule.keywords)));
     all.extend(TOKENS.iter().enumerate().map(|(number, rule)| (Lead::Token(number), rule.keywords)));
@@ -186,7 +186,7 @@ fn secrets(text: &str) -> Vec<Secret> {
         }
     }
     hits.sort_unstable();
-    let manifests = secret_manifests::stretches(text, kinds.into_iter());
+    let manifests = manifests::stretches(text, kinds.into_iter());
     let mut found: Vec<Secret> = Vec::new();
     for (start, keyword) in hits {
         let last_end = found.last().map_or(0, |last| last.end);
@@ -199,15 +199,15 @@ fn secrets(text: &str) -> Vec<Secret> {
             Lead::Token(number) => token(text, start, last_end, number),
             Lead::Value(number) => value(text, start, last_end, number),
             Lead::Middle(number) => middle(text, start, last_end, number),
-            Lead::PrivateKey => secret_blocks::private_key(text, start).map(|at| named("private-key", at)),
-            Lead::PuttyKey => secret_blocks::putty(text, start).map(|at| named("private-key", at)),
-            Lead::UrlPassword => secret_blocks::url_password(text, start).map(|at| named("url-password", at)),
-            Lead::UserOption => secret_blocks::user_option(text, start).map(|at| named("login-option", at)),
-            Lead::PasswordOption => secret_blocks::password_option(text, start).map(|at| named("login-option", at)),
+            Lead::PrivateKey => blocks::private_key(text, start).map(|at| named("private-key", at)),
+            Lead::PuttyKey => blocks::putty(text, start).map(|at| named("private-key", at)),
+            Lead::UrlPassword => blocks::url_password(text, start).map(|at| named("url-password", at)),
+            Lead::UserOption => blocks::user_option(text, start).map(|at| named("login-option", at)),
+            Lead::PasswordOption => blocks::password_option(text, start).map(|at| named("login-option", at)),
             Lead::ManifestData => {
                 let manifest = manifests.get(manifests.partition_point(|manifest| manifest.end <= start));
                 let manifest = manifest.filter(|manifest| manifest.contains(&start));
-                let values = manifest.map(|manifest| secret_manifests::values(text, start, manifest.end));
+                let values = manifest.map(|manifest| manifests::values(text, start, manifest.end));
                 found.extend(values.into_iter().flatten().map(|at| named("kubernetes-secret", at)));
                 None
             }
@@ -216,14 +216,14 @@ fn secrets(text: &str) -> Vec<Secret> {
         let Some(secret) = secret.filter(|secret| secret.start >= last_end) else { continue };
         found.push(secret);
         if secret.rule == "aws-access-key-id" {
-            found.extend(secret_blocks::aws_secret_behind(text, secret.end).map(|at| named("aws-secret-key", at)));
+            found.extend(blocks::aws_secret_behind(text, secret.end).map(|at| named("aws-secret-key", at)));
         }
     }
     found
 }
 
 fn middle(text: &str, mark: usize, last_end: usize, number: usize) -> Option<Secret> {
-    let Range { start, end } = secret_middles::token(text, mark, last_end, number)?;
+    let Range { start, end } = middles::token(text, mark, last_end, number)?;
     Some(Secret { rule: MIDDLES[number].name, start, end })
 }
 
@@ -239,7 +239,7 @@ fn token(text: &str, start: usize, last_end: usize, number: usize) -> Option<Sec
         return None;
     }
     // A vendor's published example is taken out like any other.
-    if secret_forms::entropy(matched) < TOKEN_ENTROPY_MIN || secret_forms::is_blank(matched) {
+    if forms::entropy(matched) < TOKEN_ENTROPY_MIN || forms::is_blank(matched) {
         return None;
     }
     if !rule.exact {
@@ -275,7 +275,7 @@ fn value(text: &str, start: usize, last_end: usize, number: usize) -> Option<Sec
         return None;
     }
     let head = RULES.values[number].find(&text[start..])?.as_str();
-    let place = secret_values::after(text, start..start + head.len(), rule)?;
+    let place = values::after(text, start..start + head.len(), rule)?;
     // What has a mark of its own is called by it.
     let own = (0..TOKENS.len())
         .filter(|number| TOKENS[*number].keywords.iter().any(|keyword| text[place.start..].starts_with(keyword)))
@@ -299,5 +299,5 @@ fn is_within_word(text: &str, start: usize) -> bool {
 }
 
 #[cfg(test)]
-#[path = "secrets_tests.rs"]
+#[path = "tests.rs"]
 mod tests;

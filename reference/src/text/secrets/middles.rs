@@ -3,8 +3,8 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::LazyLock;
 
-use crate::text::secret_forms::{entropy, is_blank};
-use crate::text::secret_rules::{Expression, from_here};
+use crate::text::secrets::forms::{entropy, is_blank};
+use crate::text::secrets::rules::{Expression, from_here};
 
 /// A format with a mark of its own behind its beginning.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::text::secret_forms;
+use crate::text::secrets::forms;
 
 /// What a manifest of a Secret holds.
 pub(crate) const KIND_KEYWORDS: &[&str] = &["kind: secret", "\"kind\": \"secret\"", "\"kind\":\"secret\""];
@@ -49,7 +49,7 @@ pub(crate) fn values(text: &str, at: usize, manifest_end: usize) -> Vec<Range<us
     let mut found = if is_json { of_json(text, begin, manifest_end) } else { of_yaml(text, line, begin, manifest_end) };
     found.retain(|value| {
         let value = &text[value.clone()];
-        value.len() >= VALUE_LEAST && !secret_forms::is_placeholder(value)
+        value.len() >= VALUE_LEAST && !forms::is_placeholder(value)
     });
     found.truncate(VALUES_MAX);
     found

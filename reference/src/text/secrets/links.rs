@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::text::secret_rules::{Expression, from_here};
+use crate::text::secrets::rules::{Expression, from_here};
 
 /// How a value follows its name. The weaker the tie, the more the value has to look drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

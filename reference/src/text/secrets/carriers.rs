@@ -1,7 +1,7 @@
 //! What secrets stand in: settings, code, commands, logs, tables, prose; and blocks that are a form of their own.
 
-use crate::text::secret_kinds::{base64, human, pem, random};
-use crate::text::secret_samples::{Draw, Sample};
+use crate::text::secrets::draw::{Draw, Sample};
+use crate::text::secrets::kinds::{base64, human, pem, random};
 
 /// Which kinds stand in a carrier.
 pub(crate) enum Fits {

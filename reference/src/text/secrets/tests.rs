@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use crate::index::documentation::SOURCES;
-use crate::text::secret_middles::MIDDLES;
-use crate::text::secret_names::VALUES;
-use crate::text::secret_rules::TOKENS;
-use crate::text::secrets::{Redacted, redact};
+use crate::text::secrets::middles::MIDDLES;
+use crate::text::secrets::names::VALUES;
+use crate::text::secrets::redact::{Redacted, redact};
+use crate::text::secrets::rules::TOKENS;
 
 const SIGNS_36: &str = concat!("a8F3kQ9zL2mN", "7pR4sT6vW1xY", "5bC0dE8gH3jK");
 const BASE64_40: &str = concat!("wJa1rXUtnFEMI/K7", "MDENG+bPxRfiCYzQ", "Lk3Yd9Ta");

@@ -1,7 +1,7 @@
 //! Secrets that are told by what stands before them: one row a family of names.
 //!
 //! A row's expression begins at its keyword and ends with the name; what ties the value to the name is the
-//! same for all, and stands in `secret_links`.
+//! same for all, and stands in `links`.
 
 /// A secret that is told by its name.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::text::secret_forms;
-use crate::text::secret_rules::{Expression, from_here};
-use crate::text::secret_values;
+use crate::text::secrets::forms;
+use crate::text::secrets::rules::{Expression, from_here};
+use crate::text::secrets::values;
 
 /// A block of RFC 7468, or of OpenPGP (RFC 9580, 6.2).
 pub(crate) const PRIVATE_KEY_KEYWORD: &str = "-----BEGIN ";
@@ -103,9 +103,9 @@ pub(crate) fn url_password(text: &str, start: usize) -> Option<Range<usize>> {
     let is_letters = value.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
     let is_name = is_letters && (value.contains('_') || low.contains("pass") || low.contains("secret"));
     let is_short = value.len() - 2 * value.matches('%').count() < URL_PASSWORD_LEAST;
-    let is_word = secret_forms::is_label(value) || value == user || is_letters && value.len() < URL_LETTERS_LEAST;
+    let is_word = forms::is_label(value) || value == user || is_letters && value.len() < URL_LETTERS_LEAST;
     let is_word = is_word || is_name || is_short;
-    let is_real = !secret_forms::is_placeholder(value) && !is_word;
+    let is_real = !forms::is_placeholder(value) && !is_word;
     is_real.then_some(start + password.start()..start + password.end())
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn user_option(text: &str, start: usize) -> Option<Range<usize>> {
     let at = start + EXPRESSIONS.user.find(&text[start..])?.end();
     let is_ours = stands_near(text, start, USER_COMMANDS);
     let quote = text[start..at].chars().find(|c| matches!(c, '"' | '\''));
-    is_ours.then(|| secret_values::option(text, at, quote)).flatten()
+    is_ours.then(|| values::option(text, at, quote)).flatten()
 }
 
 /// The password of `mysql -ppassword`, `sshpass -p password`, `redis-cli -a password`.
@@ -129,7 +129,7 @@ pub(crate) fn password_option(text: &str, start: usize) -> Option<Range<usize>> 
         return None;
     }
     let quote = text[at..].chars().next().filter(|c| matches!(c, '"' | '\''));
-    secret_values::option(text, at + usize::from(quote.is_some()), quote)
+    values::option(text, at + usize::from(quote.is_some()), quote)
 }
 
 /// Whether one of these commands stands before a place on its line, or behind it.
@@ -158,8 +158,7 @@ pub(crate) fn aws_secret_behind(text: &str, identifier_end: usize) -> Option<Ran
             let key = &text[at..end];
             let has = |is: fn(&u8) -> bool| key.bytes().any(|byte| is(&byte));
             let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit);
-            return (is_mixed && !key.contains("//") && secret_forms::entropy(key) >= AWS_ENTROPY_MIN)
-                .then_some(at..end);
+            return (is_mixed && !key.contains("//") && forms::entropy(key) >= AWS_ENTROPY_MIN).then_some(at..end);
         }
         at = end + 1;
     }

@@ -1,7 +1,7 @@
 //! How a value is written, which says where it begins and where it ends.
 
-use crate::text::secret_links::{Link, QUOTES};
-use crate::text::secret_names::Value;
+use crate::text::secrets::links::{Link, QUOTES};
+use crate::text::secrets::names::Value;
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

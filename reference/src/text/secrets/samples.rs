@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::text::draw::mix;
-use crate::text::secret_carriers::{CARRIERS, Carrier, Fits, blocks};
-use crate::text::secret_kinds::{KINDS, Kind};
-use crate::text::secrets::redact;
+use crate::text::secrets::carriers::{CARRIERS, Carrier, Fits, blocks};
+use crate::text::secrets::draw::{Draw, Sample};
+use crate::text::secrets::kinds::{KINDS, Kind};
+use crate::text::secrets::redact::redact;
 
 /// The seed that no rule was made on. Its runs are counted here, with what they showed.
 ///
@@ -21,34 +21,6 @@ const SEED_HELD_BACK: u64 = 7_340_913;
 const ROUNDS: usize = 2;
 /// Characters of a secret that may not be left in one piece.
 const LEFT_MAX: usize = 8;
-
-/// Draws that a seed settles.
-pub(crate) struct Draw(u64);
-
-impl Draw {
-    pub(crate) fn number(&mut self, below: usize) -> usize {
-        self.0 = mix(self.0);
-        usize::try_from(self.0 % below as u64).expect("it is below a usize")
-    }
-
-    pub(crate) fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.number(of.len())]
-    }
-
-    /// So many signs of an alphabet.
-    pub(crate) fn signs(&mut self, count: usize, of: &str) -> String {
-        let signs: Vec<char> = of.chars().collect();
-        (0..count).map(|_| self.one(&signs)).collect()
-    }
-}
-
-/// A text and the forms in which its secret stands there, line by line.
-pub(crate) struct Sample {
-    pub(crate) kind: &'static str,
-    pub(crate) carrier: &'static str,
-    pub(crate) text: String,
-    pub(crate) pieces: Vec<String>,
-}
 
 impl Sample {
     /// Whether no run of eight of the secret's characters is left, nor a shorter one as a whole.
@@ -64,7 +36,7 @@ impl Sample {
 
 /// Every kind in every carrier that can hold it, and the blocks that are their own carriers.
 fn samples(seed: u64) -> Vec<Sample> {
-    let mut draw = Draw(mix(seed));
+    let mut draw = Draw::new(seed);
     let mut all = Vec::new();
     for _ in 0..ROUNDS {
         for kind in KINDS {

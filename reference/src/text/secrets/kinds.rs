@@ -1,6 +1,6 @@
 //! Kinds of secrets, each with the names people give it and how its values are drawn.
 
-use crate::text::secret_samples::Draw;
+use crate::text::secrets::draw::Draw;
 
 /// A kind of secret.
 pub(crate) struct Kind {
