@@ -330,7 +330,7 @@ async fn two_servers_on_one_index_see_each_others_writes() {
             }
         }
         let listed = call(running, "list_sources", json!({})).await;
-        assert_eq!(listed["data"]["total_sources"], 41);
+        assert_eq!(listed["data"]["total"], 41);
         let health = reqwest::get(running.url("health")).await.unwrap();
         assert_eq!(health.status(), 200, "memory and file agree: {}", health.text().await.unwrap());
     }

@@ -68,7 +68,7 @@ async fn what_is_sent_is_found_by_word_and_by_meaning() {
     check("a question", "when does the ferry cross", "ferry.md").await;
     check("other words", "when is honey harvested", "bees.md").await;
     let listed = call(&running, "list_sources", json!({})).await;
-    assert_eq!(listed["data"]["total_sources"], 3);
+    assert_eq!(listed["data"]["total"], 3);
     running.stop().await;
 }
 
@@ -103,13 +103,18 @@ async fn each_trouble_has_its_status() {
 async fn health_says_what_it_sees_in_the_words_of_openapi() {
     let running = empty().await;
     assert_eq!(look(&running, "live").await.0, StatusCode::OK);
-    let (status, report) = look(&running, "health").await;
-    assert_eq!((status, &report["reason"]), (StatusCode::SERVICE_UNAVAILABLE, &json!("index_empty_or_stale")));
+    #[cfg(feature = "census")]
+    {
+        let (status, report) = look(&running, "health").await;
+        assert_eq!((status, &report["reason"]), (StatusCode::SERVICE_UNAVAILABLE, &json!("index_empty_or_stale")));
+    }
     for (source, text) in NOTES {
         call(&running, "index_document", json!({"source": source, "text": text})).await;
     }
     let (status, report) = look(&running, "health").await;
-    assert_eq!((status, &report["canary"]["rank"]), (StatusCode::OK, &json!(1)), "{report}");
+    assert_eq!(status, StatusCode::OK, "{report}");
+    #[cfg(feature = "census")]
+    assert_eq!(report["canary"]["rank"], 1, "{report}");
     let (_, described) = look(&running, "openapi.json").await;
     assert_eq!(described, plain::document());
     let schema = &described["paths"]["/health"]["get"]["responses"]["200"]["content"]["application/json"]["schema"];

@@ -88,7 +88,7 @@ async fn the_corpus_is_large_enough_for_bm25() {
     assert_eq!((status, &health["status"]), (StatusCode::OK, &json!("ok")));
     assert!(health["chunks"].as_u64().unwrap() >= 150, "{health}");
     let listed = server.call(MODERN, "list_sources", json!({})).await["structuredContent"]["data"].clone();
-    assert_eq!(listed["total_sources"], DOCUMENTATION.len());
+    assert_eq!(listed["total"], DOCUMENTATION.len());
     assert_eq!(listed["total_chunks"], health["chunks"]);
     assert!(chrono::DateTime::parse_from_rfc3339(listed["last_indexed"].as_str().unwrap()).is_ok());
 }

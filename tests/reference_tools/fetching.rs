@@ -85,7 +85,7 @@ async fn files_are_read_below_the_root_only() {
         check_refused(says, &server, json!({"file": file}), code, "").await;
     }
     let listed = server.call("list_sources", json!({})).await;
-    assert_eq!(listed["data"]["total_sources"], 2, "nothing else got in: {listed}");
+    assert_eq!(listed["data"]["total"], 2, "nothing else got in: {listed}");
     check_refused(
         "two at once",
         &server,

@@ -14,7 +14,7 @@ mod markdown;
 mod method;
 mod offsets;
 pub(crate) mod pack;
-mod sentences;
+pub(crate) mod sentences;
 mod settings;
 mod split;
 mod units;

@@ -17,7 +17,8 @@ use crate::index::run::{self, IndexReport, Progress};
 use crate::project::config::StoreChoice;
 use crate::project::opened::Project;
 use crate::project::place::ProjectFolder;
-use crate::project::template::TEMPLATE;
+use crate::project::subject::Subject;
+use crate::project::template;
 use crate::search::score::Scale;
 use crate::store::contract::{Patience, SCHEMA_VERSION};
 use crate::store::sqlite::migrating as sqlite;
@@ -44,7 +45,8 @@ pub struct SetupArgs {
 /// `PlaceError`.
 pub fn setup(args: SetupArgs) -> anyhow::Result<()> {
     let root = args.folder.canonicalize().with_context(|| format!("{} is no folder", args.folder.display()))?;
-    let place = ProjectFolder::set_up(&root, TEMPLATE, args.force)?;
+    let config = template::filled(&Subject::proposed(&root));
+    let place = ProjectFolder::set_up(&root, &config, args.force)?;
     anstream::println!("wrote {}", place.config().display());
     anstream::println!("next: read it, then run `serin reference index`");
     Ok(())
@@ -317,6 +319,15 @@ pub(super) fn counted(n: impl Display, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_setup_proposes_what_the_readme_says() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("README.md"), "# Pump\n\nKeeps the tank full.\n").unwrap();
+        setup(SetupArgs { folder: folder.path().to_owned(), force: false }).unwrap();
+        let project = Project::find(folder.path()).unwrap();
+        assert_eq!(project.subject(), "Pump: Keeps the tank full");
+    }
 
     #[test]
     fn a_status_fits_a_screen_and_is_whole_where_that_is_asked() {

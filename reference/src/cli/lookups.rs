@@ -22,7 +22,7 @@ const HEALTH_WITHIN: Duration = Duration::from_secs(10);
 /// Where a server says how it is, or whether it is there at all.
 const HEALTH_PATHS: [&str; 3] = ["/health", "/ready", "/live"];
 /// What else of a server people have at hand; the longer of two that end alike comes first.
-const OTHER_PATHS: [&str; 5] = ["/legacy/mcp", "/mcp", "/search", "/metrics", "/openapi.json"];
+const OTHER_PATHS: [&str; 6] = ["/legacy/mcp", "/mcp", "/search", "/sources", "/metrics", "/openapi.json"];
 /// Bytes of a change that are read.
 const CHANGE_BYTES_MAX: u64 = 4 << 20;
 /// Letters of a change that are searched with.

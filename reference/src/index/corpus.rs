@@ -50,6 +50,22 @@ pub enum CorpusError {
     Library(#[from] LibraryError),
 }
 
+impl Corpus {
+    /// What it is, where nobody wrote a name and a summary.
+    pub fn subject(&self) -> String {
+        match self {
+            #[cfg(feature = "documentation")]
+            Self::Documentation => "Serin's documentation".to_owned(),
+            Self::Folder(folder) => {
+                let whole = folder.canonicalize().unwrap_or_default();
+                let name = whole.file_name().unwrap_or_default().to_string_lossy();
+                name.chars().filter(|c| !c.is_control()).collect()
+            }
+            Self::Empty => "what was indexed here".to_owned(),
+        }
+    }
+}
+
 /// Indexes the corpus; sources that have not changed are left alone. Gives the number of sources.
 ///
 /// # Errors

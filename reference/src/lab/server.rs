@@ -128,7 +128,8 @@ async fn begin(options: &serve::Options, database: &Database, faults: &Faults) -
         return ServerState::begin(options, assembly).await;
     }
     // What was only in memory went with the run before.
-    let state = ServerState::begin(&serve::Options { corpus: Corpus::Empty, ..options.clone() }, assembly).await?;
+    let mut state = ServerState::begin(&serve::Options { corpus: Corpus::Empty, ..options.clone() }, assembly).await?;
+    state.subject = options.subject();
     state.retrieval.library.rebuild().await?;
     Ok(state)
 }

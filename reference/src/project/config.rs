@@ -13,6 +13,7 @@ use crate::project::place::{FOLDER, ProjectFolder};
 use crate::project::sections::{
     AnswersConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig, StoreConfig,
 };
+use crate::project::subject::{self, NAME_CHARS_MAX, SUMMARY_CHARS_MAX, Subject};
 use crate::search::answers::Remembering;
 use crate::search::ranking::Ranking;
 use crate::search::rewriting::Rewriting;
@@ -30,6 +31,10 @@ const OVER_FETCH_MAX: usize = 100;
 #[serde(deny_unknown_fields)]
 pub struct ProjectConfig {
     version: u32,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    summary: String,
     #[serde(default)]
     store: StoreConfig,
     index: IndexConfig,
@@ -89,6 +94,8 @@ impl ProjectConfig {
         if config.version != 1 {
             return Err(format!("`version: {}` is not known to this program: it reads version 1", config.version));
         }
+        subject::check("name", &config.name, NAME_CHARS_MAX)?;
+        subject::check("summary", &config.summary, SUMMARY_CHARS_MAX)?;
         if config.store.sqlite.is_some() && config.store.postgres.is_some() {
             return Err("`store` is one of `sqlite` and `postgres`, not both".to_owned());
         }
@@ -140,6 +147,11 @@ impl ProjectConfig {
         let rules = rules.iter().map(rule).collect::<Result<_, _>>()?;
         let budgets = Budgets { files: budgets.files, bytes: budgets.bytes, tokens: budgets.tokens };
         Ok(IndexPlan { selection, rules, budgets })
+    }
+
+    /// What is indexed, in words; empty where nobody wrote any.
+    pub fn subject(&self) -> Subject {
+        Subject { name: self.name.clone(), summary: self.summary.clone() }
     }
 
     /// What embeds.
@@ -203,7 +215,7 @@ fn from_env(value: &str) -> Result<String, String> {
 mod tests {
     use super::*;
     use crate::project::sections::BudgetsConfig;
-    use crate::project::template::TEMPLATE;
+    use crate::project::template::{TEMPLATE, filled};
 
     fn check(says: &str, from: &str, to: &str, expected: Result<(), &str>) {
         let text = TEMPLATE.replace(from, to);
@@ -228,7 +240,28 @@ mod tests {
         check("a writer", "terms: {}", "writer: {url: 'http://127.0.0.1:1/v1', model: m, hyde: true}", Ok(()));
         check("a writer without a model", "terms: {}", "writer: {url: 'http://127.0.0.1:1/v1'}", Err("model"));
         check("an unknown task", "terms: {}", "writer: {url: u, model: m, translate: true}", Err("translate"));
+        check("a name", "name: \"\"", "name: Pump", Ok(()));
+        check("a summary over lines", "summary: \"\"", "summary: >\n  Keeps the\n  tank full.\n", Ok(()));
+        check("a long name", "name: \"\"", &format!("name: {}", "x".repeat(61)), Err("`name` has 61 characters, 60"));
+        let long = format!("summary: {}", "x".repeat(241));
+        check("a long summary", "summary: \"\"", &long, Err("`summary` has 241 characters, 240"));
+        check("two lines", "summary: \"\"", "summary: \"a\\nb\"", Err("`summary` is one line"));
+        check("a name in colour", "name: \"\"", "name: \"a\\e[31m\"", Err("without control characters"));
         check("no number", "half_life_days: 30", "half_life_days: .nan", Err("from 0 on"));
+    }
+
+    #[test]
+    fn a_filled_template_is_read_back_as_it_was_meant() {
+        let check = |says: &str, name: &str, summary: &str| {
+            let subject = Subject { name: name.to_owned(), summary: summary.to_owned() };
+            let text = filled(&subject);
+            assert_eq!(ProjectConfig::parse(&text).unwrap().subject(), subject, "{says}: {text}");
+        };
+        check("nothing", "", "");
+        check("words", "Pump", "Keeps the tank full: day and night. # Or so");
+        check("signs of YAML", "- a: {b}", "'single' \"double\" \\ & *x !y %z @a `b` ${env:HOME}");
+        check("other scripts", "Насос", "タンクを満たす。 🚰");
+        check("a template's own line", "summary: \"\"", "name: \"\"");
     }
 
     #[test]

@@ -4,6 +4,10 @@ pub mod place;
 
 pub mod models;
 
+pub mod readme;
+
+pub mod subject;
+
 pub mod sections;
 
 pub mod config;

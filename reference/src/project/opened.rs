@@ -86,6 +86,11 @@ impl Project {
         Ok(Parts { cutting, lock, ..Parts::new(self.store().await?, self.embedder()?) })
     }
 
+    /// What it is about, as callers are told.
+    pub fn subject(&self) -> String {
+        self.config.subject().told(&self.place.root)
+    }
+
     fn embedder(&self) -> Result<Provider, ProjectError> {
         models::embedder(self.config.embedder(), &self.place).map_err(ProjectError::Setting)
     }

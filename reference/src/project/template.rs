@@ -1,8 +1,15 @@
 //! The configuration that a new project begins with.
 
+use crate::project::subject::Subject;
+
 /// What `serin reference setup` writes: every setting, with its default.
 pub const TEMPLATE: &str = r#"# The index of this project: what `serin reference index` reads and `serin reference serve` serves.
 version: 1
+
+# What models are told that they search: a name, and a sentence or two, at most 60 and 240 characters. `setup` took
+# them from the README or a manifest: edit them. Without a name it is the folder's.
+name: ""
+summary: ""
 
 # One file beside this one, or a PostgreSQL database with pgvector: `postgres: ${env:DATABASE_URL}`.
 store:
@@ -48,3 +55,11 @@ answers:                             # answers remembered by the very words that
 log:
   questions: hashed                  # or `plain`
 "#;
+
+/// The template with a name and a summary, on the lines where they are edited.
+pub fn filled(subject: &Subject) -> String {
+    // A string of JSON is one of YAML, whatever is in it.
+    let line = |key: &str, text: &str| format!("\n{key}: {}\n", serde_json::Value::from(text));
+    let named = TEMPLATE.replacen("\nname: \"\"\n", &line("name", &subject.name), 1);
+    named.replacen("\nsummary: \"\"\n", &line("summary", &subject.summary), 1)
+}

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::search::found::Found;
 use crate::search::question::{Findings, Question, RetrievalError};
+use crate::serve::arguments::cursor;
 use crate::store::records::{StoreError, StoredSource};
 
 /// The envelope.
@@ -29,15 +30,7 @@ pub struct Envelope<T> {
 impl<T> Envelope<T> {
     /// All went well.
     pub fn ok(data: T) -> Self {
-        Self {
-            status: "ok",
-            data: Some(data),
-            error_code: None,
-            error_message: None,
-            partial: false,
-            degraded_scopes: Vec::new(),
-            operation_id: String::new(),
-        }
+        Self { status: "ok", data: Some(data), error_code: None, error_message: None, ..Self::error("", String::new()) }
     }
 
     /// A part of the work could not be done.
@@ -172,14 +165,19 @@ pub struct IndexData {
 /// What `list_sources` brings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SourcesData {
-    /// Sources, by name.
+    /// The sources of this page, by name.
     pub sources: Vec<SourceNote>,
-    /// How many there are.
-    pub total_sources: usize,
+    /// How many there are on all pages.
+    pub total: usize,
     /// Chunks of all of them.
     pub total_chunks: i64,
-    /// When the newest was indexed, RFC 3339.
+    /// When the newest of all was indexed, RFC 3339.
     pub last_indexed: Option<String>,
+    /// What asks for the next page, where more is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// Arguments that this tool does not know, and that had no effect.
+    pub ignored_arguments: Vec<String>,
 }
 
 /// A source.
@@ -230,26 +228,27 @@ pub fn search(question: Question, findings: Findings, ignored_arguments: Vec<Str
     }
 }
 
-/// Sources as a caller gets them.
-pub fn sources(stored: Vec<StoredSource>) -> SourcesData {
+/// The sources after a name, at most so many, as a caller gets them.
+pub fn sources(mut stored: Vec<StoredSource>, (after, limit): (String, usize), ignored: Vec<String>) -> SourcesData {
     let stamp = |at: chrono::DateTime<chrono::Utc>| at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
-    SourcesData {
-        total_sources: stored.len(),
-        total_chunks: stored.iter().map(|source| source.chunk_count).sum(),
-        last_indexed: stored.iter().map(|source| source.indexed_at).max().map(stamp),
-        sources: stored
-            .into_iter()
-            .map(|source| SourceNote {
-                last_indexed: stamp(source.indexed_at),
-                source: source.source,
-                source_type: source.source_type,
-                chunk_count: source.chunk_count,
-                collection: source.collection,
-                tags: source.tags,
-                date: source.dated.map(|day| day.to_string()),
-            })
-            .collect(),
-    }
+    // Bytes decide on every store, so that a page goes on after a name whatever came and went meanwhile.
+    stored.sort_unstable_by(|left, right| left.source.cmp(&right.source));
+    let total_chunks = stored.iter().map(|source| source.chunk_count).sum();
+    let last_indexed = stored.iter().map(|source| source.indexed_at).max().map(stamp);
+    let note = |source: StoredSource| SourceNote {
+        last_indexed: stamp(source.indexed_at),
+        source: source.source,
+        source_type: source.source_type,
+        chunk_count: source.chunk_count,
+        collection: source.collection,
+        tags: source.tags,
+        date: source.dated.map(|day| day.to_string()),
+    };
+    let (total, begin) = (stored.len(), stored.partition_point(|source| source.source <= after));
+    let sources: Vec<SourceNote> = stored.into_iter().skip(begin).take(limit).map(note).collect();
+    let last = sources.last().filter(|_| begin + sources.len() < total);
+    let next_cursor = last.map(|last| cursor(&last.source));
+    SourcesData { sources, total, total_chunks, last_indexed, next_cursor, ignored_arguments: ignored }
 }
 
 /// A hit as a caller gets it, at its rank.

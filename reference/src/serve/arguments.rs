@@ -1,11 +1,15 @@
 //! What a caller may ask, and what is made of it: limits are checked here and nowhere else.
 
+use std::any::Any;
+
 use chrono::NaiveDate;
+use rmcp::handler::server::common::schema_for_type;
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::chunk::{ChunkSettings, Method};
 use crate::index::document::Cutting;
@@ -19,6 +23,8 @@ use crate::text::cleaning::cleaned;
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// The most hits a search gives.
 pub const TOP_K_MAX: usize = 20;
+/// The most sources on a page.
+const PAGE_MAX: usize = 500;
 /// Letters of a question; longer ones are documents.
 const QUESTION_CHARS_MAX: usize = 2_000;
 /// Letters of a name: of a source, a collection, a conversation.
@@ -27,52 +33,48 @@ const NAME_CHARS_MAX: usize = 300;
 const TAGS_MAX: usize = 20;
 /// Tokens of a context that may be asked for.
 const BUDGET_TOKENS_MAX: usize = 16_000;
+/// Tokens of a context where nothing is said.
+const USUAL_BUDGET: u32 = BUDGET_TOKENS as u32;
 /// Unknown arguments that are named back.
 const IGNORED_MAX: usize = 10;
 
-/// Arguments of `search_documents`, and of `POST /search`.
+/// Arguments of `search_documents`, and of `POST /search`. What a name says needs no docstring: models read them all.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct SearchArguments {
-    /// The question, in plain words or as an exact code. Whole questions find more than single words.
+    /// A whole question, or an exact code or name.
     query: String,
-    /// How many hits to bring, 1 to 20.
-    #[serde(default = "five")]
+    #[serde(default = "number::<5>")]
     #[schemars(range(min = 1, max = 20))]
     top_k: u32,
-    /// Leave out hits whose score (0 to 1) is lower. 0 brings everything.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     min_score: f64,
-    /// Only sources whose name begins with this, such as `reference/`. Empty means all.
+    /// Only sources whose name begins with this.
     #[serde(default)]
     source: String,
-    /// Only sources of this collection. Empty means all.
     #[serde(default)]
     collection: String,
-    /// Only sources that have all of these tags.
+    /// Only sources that have all of these.
     #[serde(default)]
     tags: Vec<String>,
-    /// Only sources of one of these kinds, such as `documentation` or `constraints`.
     #[serde(default)]
     source_types: Vec<String>,
-    /// Only sources dated this day or later, as in `2026-11-21`.
+    /// Only sources dated this day or later.
     #[serde(default)]
     since: Option<NaiveDate>,
-    /// Only sources dated this day or earlier.
     #[serde(default)]
     until: Option<NaiveDate>,
-    /// A name of your choice for the conversation you are in: what it was shown within the last hour
-    /// is not brought again, unless it is clearly the best.
+    /// A name of your choice: what it was shown within the hour is not brought again.
     #[serde(default)]
     conversation: String,
-    /// Whether to bring the whole section of each hit, where the source was cut that way.
+    /// Bring the whole section of each hit.
     #[serde(default)]
     expand: bool,
     /// Tokens that `context` may take.
-    #[serde(default = "budget")]
+    #[serde(default = "number::<USUAL_BUDGET>")]
     #[schemars(range(min = 100, max = 16_000))]
     budget_tokens: u32,
-    /// `bypass` asks afresh: nothing that is remembered of questions is taken or kept, and no model rewords it.
+    /// `bypass` takes and keeps nothing remembered.
     #[serde(default)]
     cache: CachePolicy,
 }
@@ -86,97 +88,51 @@ enum CachePolicy {
     Bypass,
 }
 
-/// Names of the arguments of `search_documents`.
-pub const SEARCH_NAMES: &[&str] = &[
-    "query",
-    "top_k",
-    "min_score",
-    "source",
-    "collection",
-    "tags",
-    "source_types",
-    "since",
-    "until",
-    "conversation",
-    "expand",
-    "budget_tokens",
-    "cache",
-];
-
 /// Arguments of `index_document`: exactly one of `text`, `file` and `url`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct IndexArguments {
-    /// The document's text; Markdown headings become sections. At most 200,000 characters.
-    #[serde(default)]
-    pub text: Option<String>,
-    /// Instead of a text: a file below the folder that the operator allows, by its path within it.
-    #[serde(default)]
-    pub file: Option<String>,
+    /// Markdown headings become sections.
+    pub(super) text: Option<String>,
+    /// Instead of a text: a path below the folder that the operator allows.
+    pub(super) file: Option<String>,
     /// Instead of a text: a public http or https address.
-    #[serde(default)]
-    pub url: Option<String>,
-    /// The name hits will cite, such as `notes/2026-11-21.md`. A source indexed again is replaced.
-    /// Needed with `text`; otherwise the file's or the address's own is taken.
-    #[serde(default)]
-    pub source: String,
-    /// What kind of source it is, such as `document` or `note`; `constraints`, `patterns` and `code`
-    /// are the kinds of a codebase.
-    #[serde(default = "document")]
-    pub source_type: String,
-    /// The collection it belongs to.
-    #[serde(default)]
-    pub collection: String,
-    /// Its tags.
-    #[serde(default)]
-    pub tags: Vec<String>,
-    /// The day its content is of, as in `2026-11-21`.
-    #[serde(default)]
-    pub date: Option<NaiveDate>,
-    /// How soon it is expected to change: it decides how long answers from it are remembered.
-    #[serde(default)]
-    pub volatility: Volatility,
-    /// Where it is cut: `markdown`, `code`, `topics`, `fixed` or `parent_child`; by its name where
-    /// nothing is said. `parent_child` lets a search `expand` a hit to its section.
-    #[serde(default)]
-    pub method: Option<String>,
-    /// The most tokens of a chunk, 32 to 500; with `fixed` its characters, 64 to 2,000.
-    #[serde(default)]
-    pub chunk_size: Option<usize>,
-    /// Sentences that neighbours share, 0 to 3; with `fixed` characters, up to half a chunk.
-    #[serde(default)]
-    pub chunk_overlap: Option<usize>,
+    pub(super) url: Option<String>,
+    /// The name that hits cite; needed with `text`.
+    pub(super) source: String,
+    #[serde(default = "plain")]
+    pub(super) source_type: String,
+    pub(super) collection: String,
+    pub(super) tags: Vec<String>,
+    /// The day its content is of.
+    pub(super) date: Option<NaiveDate>,
+    /// How soon it changes.
+    pub(super) volatility: Volatility,
+    /// How it is cut: `markdown`, `code`, `topics`, `fixed` or `parent_child`.
+    pub(super) method: Option<String>,
+    /// Tokens, 32 to 500; with `fixed` characters, 64 to 2,000.
+    pub(super) chunk_size: Option<usize>,
+    /// Sentences, 0 to 3; with `fixed` characters.
+    pub(super) chunk_overlap: Option<usize>,
 }
 
-/// Names of the arguments of `index_document`.
-pub const INDEX_NAMES: &[&str] = &[
-    "text",
-    "file",
-    "url",
-    "source",
-    "source_type",
-    "collection",
-    "tags",
-    "date",
-    "volatility",
-    "method",
-    "chunk_size",
-    "chunk_overlap",
-];
-
-/// Arguments of a tool that has none.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct NoArguments {}
-
-fn five() -> u32 {
-    5
+/// Arguments of `list_sources`, and of `GET /sources`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct ListArguments {
+    /// `next_cursor` of the page before.
+    #[serde(default)]
+    cursor: String,
+    #[serde(default = "number::<100>")]
+    #[schemars(range(min = 1, max = 500))]
+    limit: u32,
 }
 
-fn document() -> String {
+fn number<const N: u32>() -> u32 {
+    N
+}
+
+fn plain() -> String {
     "document".to_owned()
-}
-
-fn budget() -> u32 {
-    u32::try_from(BUDGET_TOKENS).unwrap_or(u32::MAX)
 }
 
 /// Reads arguments.
@@ -185,6 +141,13 @@ fn budget() -> u32 {
 /// What does not fit, and where to look.
 pub fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, String> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| format!("{error}. See the tool's input schema."))
+}
+
+/// Names of arguments that a type has no field for.
+pub fn strange<T: JsonSchema + Any>(arguments: &JsonObject) -> Vec<String> {
+    let schema = schema_for_type::<T>();
+    let known = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(JsonObject::keys);
+    unknown(arguments, &known.map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Names of arguments that a tool does not know.
@@ -202,9 +165,8 @@ pub fn question(wanted: SearchArguments) -> Result<Question, String> {
     if !(0.0..=1.0).contains(&wanted.min_score) {
         return Err("'min_score' is between 0 and 1".to_owned());
     }
-    for (name, value) in [("collection", &wanted.collection), ("conversation", &wanted.conversation)] {
-        name_fits(name, value, true)?;
-    }
+    name_fits("collection", &wanted.collection, true)?;
+    name_fits("conversation", &wanted.conversation, true)?;
     let top_k = usize::try_from(wanted.top_k).unwrap_or(TOP_K_MAX).clamp(1, TOP_K_MAX);
     let budget_tokens = usize::try_from(wanted.budget_tokens).unwrap_or(0);
     if !(100..=BUDGET_TOKENS_MAX).contains(&budget_tokens) {
@@ -230,11 +192,34 @@ pub fn question(wanted: SearchArguments) -> Result<Question, String> {
     })
 }
 
-/// Checks a document's facts.
+/// The name that a page of sources comes after, empty for the first, and how many it has at most.
+///
+/// # Errors
+/// A cursor that is none of ours, and the mend.
+pub fn page(wanted: ListArguments) -> Result<(String, usize), String> {
+    let after = wanted.cursor.split_once('.').map_or("", |(_, name)| name);
+    if !wanted.cursor.is_empty() && wanted.cursor != cursor(after) {
+        return Err("'cursor' is no `next_cursor` of this list: send one as it was given, or none to begin".to_owned());
+    }
+    let limit = usize::try_from(wanted.limit).unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+    Ok((after.to_owned(), limit))
+}
+
+/// What asks for the page after a name, which may be gone by then; the digest tells it from what was made up.
+pub fn cursor(name: &str) -> String {
+    format!("{}.{name}", digest(name, 4))
+}
+
+/// The first bytes of a text's digest, as they are written.
+pub fn digest(text: &str, bytes: usize) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A document whose facts are within their limits, and how it is to be cut; `None` where nothing is said.
 ///
 /// # Errors
 /// The limit that is passed, and the mend.
-pub fn document_fits(wanted: &IndexArguments) -> Result<(), String> {
+pub fn document(mut wanted: IndexArguments) -> Result<(IndexArguments, Option<Cutting>), String> {
     let ways = [&wanted.text, &wanted.file, &wanted.url].into_iter().filter(|way| way.is_some()).count();
     if ways != 1 {
         return Err("send exactly one of 'text', 'file' and 'url'".to_owned());
@@ -242,14 +227,12 @@ pub fn document_fits(wanted: &IndexArguments) -> Result<(), String> {
     name_fits("source", &wanted.source, wanted.text.is_none())?;
     name_fits("source_type", &wanted.source_type, false)?;
     name_fits("collection", &wanted.collection, true)?;
-    tags(wanted.tags.clone()).map(drop)
+    wanted.tags = tags(wanted.tags)?;
+    let cutting = cutting(&wanted)?;
+    Ok((wanted, cutting))
 }
 
-/// How a document is to be cut; `None` where nothing is said.
-///
-/// # Errors
-/// The limit that is passed, and the mend.
-pub fn cutting(wanted: &IndexArguments) -> Result<Option<Cutting>, String> {
+fn cutting(wanted: &IndexArguments) -> Result<Option<Cutting>, String> {
     let (method, size, overlap) = (&wanted.method, wanted.chunk_size, wanted.chunk_overlap);
     if method.is_none() && size.is_none() && overlap.is_none() {
         return Ok(None);

@@ -14,45 +14,37 @@ use crate::serve::state::ServerState;
 const CHANGE_CHARS_MAX: usize = 100_000;
 /// Letters of a change that are searched with: its description and the head of its diff.
 const CHANGE_CHARS_ASKED: usize = 4_000;
-const CONSTRAINTS: &str = "Before you change code: get the constraints (rules, decisions, invariants) that the change \
-    touches. Describe the change and paste its diff: `{\"change\": \"retry writes in the outbox without a lock\"}`. \
-    Read each `content` and say how the change keeps it, or do not make the change. An empty list means that no known \
-    rule is near, not that there is none.";
-const IMPACT: &str = "Estimate how far a change reaches: the sources that use a function, type, file or setting by its exact \
-    name, and those that use its users. `{\"symbol\": \"commit_beat\"}` before you rename or change it. It counts \
-    words in indexed text: a name made at run time is not seen.";
+const CONSTRAINTS: &str = "Before you change code: gets the rules, decisions and invariants that the change touches. Read each \
+    `content` and say how the change keeps it, or do not make the change. An empty list means that no known rule is near, \
+    not that there is none.";
+const IMPACT: &str = "Before you rename or change a function, type, file or setting: finds the sources that use it by its exact \
+    name, and those that use its users. It counts words in indexed text: a name made at run time is not seen.";
 
 /// Arguments of `check_constraints`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct ConstraintArguments {
-    /// The change you are about to make: what it does and why, and its diff where there is one.
+    /// What the change does and why, and its diff.
     pub change: String,
-    /// The ranks that count: a constraint among the first so many candidates applies.
+    /// How many of the nearest candidates count.
     #[serde(default = "three")]
     #[schemars(range(min = 1, max = 12))]
     pub max_rank: u32,
-    /// Leave out constraints whose score (0 to 1) is lower; without it, those that are clearly of something else.
+    /// Leave out constraints whose score is lower; without it, what is clearly of something else.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_score: Option<f64>,
 }
 
-/// Names of the arguments of `check_constraints`.
-pub const CONSTRAINT_NAMES: &[&str] = &["change", "max_rank", "min_score"];
-
 /// Arguments of `query_impact`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct ImpactArguments {
-    /// A function, a type, a file or a setting, by its exact name.
+    /// The exact name.
     pub symbol: String,
-    /// Follow who uses its users so many steps, 1 to 3.
+    /// Steps from user to user.
     #[serde(default = "two")]
     #[schemars(range(min = 1, max = 3))]
     pub depth: u32,
 }
-
-/// Names of the arguments of `query_impact`.
-pub const IMPACT_NAMES: &[&str] = &["symbol", "depth"];
 
 fn three() -> u32 {
     3
@@ -122,7 +114,7 @@ pub fn tools() -> Vec<Tool> {
 impl ServerState {
     /// `check_constraints`.
     pub async fn constraints(&self, arguments: JsonObject) -> Envelope<ConstraintsData> {
-        let ignored = arguments::unknown(&arguments, CONSTRAINT_NAMES);
+        let ignored = arguments::strange::<ConstraintArguments>(&arguments);
         let wanted = match arguments::read::<ConstraintArguments>(arguments) {
             Ok(wanted) => wanted,
             Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
@@ -140,7 +132,7 @@ impl ServerState {
 
     /// `query_impact`.
     pub async fn impact(&self, arguments: JsonObject) -> Envelope<ImpactData> {
-        let ignored = arguments::unknown(&arguments, IMPACT_NAMES);
+        let ignored = arguments::strange::<ImpactArguments>(&arguments);
         let wanted = match arguments::read::<ImpactArguments>(arguments) {
             Ok(wanted) => wanted,
             Err(why) => return Envelope::error("INVALID_ARGUMENT", why),

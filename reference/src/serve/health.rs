@@ -1,8 +1,8 @@
 //! `/live`, `/ready` and `/health`: each looks for itself, none asks the switchboard.
 //!
 //! `/live` says that the process answers; `/ready` uses every part once (`readiness`); `/health`
-//! looks besides whether answers are good: its own canary (`canary`), and the index's holes, age and
-//! chunks (`census`). Reasons are the words a monitor knows. 503 where not ok.
+//! looks besides whether answers are good, with the feature `census`: its own canary (`canary`), and the index's holes, age
+//! and chunks (`census`). Reasons are the words a monitor knows. 503 where not ok.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-#[cfg(feature = "census")]
-use crate::serve::census;
+use crate::serve::readiness;
 use crate::serve::report::{HealthReport, Trouble, unseen};
 use crate::serve::state::ServerState;
-use crate::serve::{canary, readiness};
+#[cfg(feature = "census")]
+use crate::serve::{canary, census};
 
 /// `/live`.
 pub async fn live(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<HealthReport>) {
@@ -39,10 +39,11 @@ pub async fn health(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<
 async fn examine(state: &ServerState, report: &mut HealthReport) -> Result<(), Trouble> {
     readiness::look(state, report).await?;
     #[cfg(feature = "census")]
-    let census = census::take(state, report).await?;
-    canary::look(state, report).await?;
-    #[cfg(feature = "census")]
-    census.judge()?;
+    {
+        let census = census::take(state, report).await?;
+        canary::look(state, report).await?;
+        census.judge()?;
+    }
     Ok(())
 }
 

@@ -167,6 +167,7 @@ pub fn router<H: ServerHandler + Clone>(endpoint: Endpoint<H>) -> Router {
     let mcp = mcp.route_layer(middleware::from_fn(messages::read));
     let search = Router::new()
         .route("/search", post(plain::search))
+        .route("/sources", get(plain::sources))
         .layer(DefaultBodyLimit::max(SEARCH_BYTES_MAX))
         .layer(middleware::from_fn_with_state(public, plain::only_ours))
         .with_state(Arc::clone(&state));

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod arguments;
+#[cfg(feature = "census")]
 pub mod canary;
 #[cfg(feature = "census")]
 pub mod census;

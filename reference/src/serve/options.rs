@@ -60,6 +60,15 @@ impl Default for Options {
 }
 
 impl Options {
+    /// What is searched: a name, with a summary where somebody wrote one.
+    pub fn subject(&self) -> String {
+        #[cfg(feature = "project")]
+        if let Some(project) = &self.project {
+            return project.subject();
+        }
+        self.corpus.subject()
+    }
+
     /// Whether the log has questions in words, and not as digests.
     pub fn logs_questions(&self) -> bool {
         #[cfg(feature = "project")]

@@ -1,51 +1,47 @@
-//! `POST /search`: the same search for callers that speak no MCP, with its description in OpenAPI.
+//! `POST /search` and `GET /sources`: the same for callers that speak no MCP, with its description in OpenAPI.
 
-use std::panic::AssertUnwindSafe;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Request, State};
+use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt as _;
+use rmcp::handler::server::common::schema_for_type;
 use rmcp::model::JsonObject;
+use rmcp::schemars::Schema;
 use rmcp::schemars::generate::SchemaSettings;
+use serde::Serialize;
 use serde_json::{Value, json};
-use tracing::Instrument as _;
-use uuid::Uuid;
 
-use crate::serve::answer::{Envelope, SearchData};
-use crate::serve::arguments::SearchArguments;
+use crate::serve::answer::{Envelope, SearchData, SourcesData};
+use crate::serve::arguments::{ListArguments, SearchArguments};
 use crate::serve::report::HealthReport;
 use crate::serve::state::ServerState;
+use crate::serve::work::answered;
 
 /// Seconds after which a caller may ask again where the server is busy or lacks a part.
 const RETRY_AFTER_SECONDS: u32 = 5;
 
 /// `POST /search`.
 pub async fn search(State(state): State<Arc<ServerState>>, headers: HeaderMap, body: Bytes) -> Response {
-    let operation = Uuid::now_v7().to_string();
-    let arguments = match serde_json::from_slice::<JsonObject>(&body) {
-        Ok(mut arguments) => {
-            if asks_afresh(&headers) {
-                arguments.insert("cache".to_owned(), json!("bypass"));
+    let searching = async {
+        match serde_json::from_slice::<JsonObject>(&body) {
+            Ok(mut arguments) => {
+                if asks_afresh(&headers) {
+                    arguments.insert("cache".to_owned(), json!("bypass"));
+                }
+                state.search(arguments).await
             }
-            arguments
-        }
-        Err(error) => {
-            let why = format!("the body is no JSON object: {error}. See /openapi.json.");
-            return reply(Envelope::error("INVALID_ARGUMENT", why).of(&operation));
+            Err(error) => {
+                let why = format!("the body is no JSON object: {error}. See /openapi.json.");
+                Envelope::error("INVALID_ARGUMENT", why)
+            }
         }
     };
-    let span = tracing::info_span!("call", operation, tool = "POST /search");
-    let searching = AssertUnwindSafe(state.search(arguments).instrument(span)).catch_unwind();
-    let envelope = searching.await.unwrap_or_else(|_panic| {
-        tracing::error!(operation, "a search panicked");
-        Envelope::error("INTERNAL_ERROR", "The search broke off. Ask again.".to_owned())
-    });
-    reply(envelope.of(&operation))
+    reply(answered("POST /search", searching).await)
 }
 
 /// Whether a request says, as to any cache, that it will have nothing remembered.
@@ -54,7 +50,17 @@ fn asks_afresh(headers: &HeaderMap) -> bool {
     said.split(',').any(|word| matches!(word.trim(), "no-cache" | "no-store"))
 }
 
-fn reply(envelope: Envelope<SearchData>) -> Response {
+/// `GET /sources`.
+pub async fn sources(State(state): State<Arc<ServerState>>, Query(asked): Query<BTreeMap<String, String>>) -> Response {
+    let value = |name: &str, text: String| match text.parse::<i64>() {
+        Ok(number) if name == "limit" => number.into(),
+        _ => Value::from(text),
+    };
+    let arguments = asked.into_iter().map(|(name, text)| (name.clone(), value(&name, text))).collect();
+    reply(answered("GET /sources", state.sources(arguments)).await)
+}
+
+fn reply<T: Serialize>(envelope: Envelope<T>) -> Response {
     let status = status(envelope.error_code.as_deref());
     let mut response = (status, Json(envelope)).into_response();
     if status == StatusCode::SERVICE_UNAVAILABLE {
@@ -91,6 +97,29 @@ pub async fn only_ours(State(public): State<bool>, headers: HeaderMap, request: 
     (StatusCode::FORBIDDEN, "this Host or Origin is not served\n").into_response()
 }
 
+fn answer(description: &str, schema: &Schema) -> Value {
+    json!({ "description": description, "content": { "application/json": { "schema": schema } } })
+}
+
+/// What an operation takes, with what it is and how it answers in the envelope.
+fn operation(id: &str, summary: &str, mut takes: Value, envelope: &Schema) -> Value {
+    takes["operationId"] = json!(id);
+    takes["summary"] = json!(summary);
+    takes["security"] = json!([{}, { "bearer": [] }]);
+    takes["responses"] = json!({
+        "200": answer("All went well.", envelope),
+        "400": answer("An argument does not fit; the message names it.", envelope),
+        "401": { "description": "A bearer token is needed." },
+        "403": { "description": "This Host or Origin is not served." },
+        "404": answer("Nothing is indexed yet, or no source has the name or collection.", envelope),
+        "409": answer("The index is of another embedder or version.", envelope),
+        "413": { "description": "The body is too long." },
+        "500": answer("The call broke off.", envelope),
+        "503": answer("A part is busy or away; ask again after Retry-After.", envelope),
+    });
+    takes
+}
+
 /// `GET /openapi.json`.
 pub async fn openapi() -> Json<Value> {
     Json(document())
@@ -102,10 +131,18 @@ pub fn document() -> Value {
         .with(|settings| settings.definitions_path = "/components/schemas".into())
         .into_generator();
     let arguments = schemas.subschema_for::<SearchArguments>();
-    let envelope = schemas.subschema_for::<Envelope<SearchData>>();
+    let found = schemas.subschema_for::<Envelope<SearchData>>();
+    let listed = schemas.subschema_for::<Envelope<SourcesData>>();
     let report = schemas.subschema_for::<HealthReport>();
-    let answer = |description: &str, schema: &rmcp::schemars::Schema| json!({ "description": description, "content": { "application/json": { "schema": schema } } });
-    let failed = |description: &str| answer(description, &envelope);
+    let asked = json!({
+        "parameters": [{ "name": "Cache-Control", "in": "header", "schema": { "type": "string" },
+            "description": "`no-cache` is the argument `cache: bypass`." }],
+        "requestBody": { "required": true, "content": { "application/json": { "schema": arguments } } },
+    });
+    let listing = schema_for_type::<ListArguments>();
+    let parameter = |(name, schema): (&String, &Value)| json!({ "in": "query", "name": name, "schema": schema });
+    let paged: Value = listing["properties"].as_object().into_iter().flatten().map(parameter).collect();
+    let paged = json!({ "parameters": paged });
     let health = |summary: &str| {
         json!({ "get": { "summary": summary, "responses": {
             "200": answer("It is well.", &report), "503": answer("It is not; `reason` says why.", &report),
@@ -114,26 +151,10 @@ pub fn document() -> Value {
     json!({
         "openapi": "3.1.0",
         "info": { "title": "Serin reference server", "version": env!("CARGO_PKG_VERSION"),
-            "description": "Search over an index, by words and by meaning at once. The same as the MCP tool search_documents." },
+            "description": "Search over an index: the same as the MCP tools search_documents and list_sources." },
         "paths": {
-            "/search": { "post": {
-                "operationId": "search", "summary": "Search the index",
-                "security": [{}, { "bearer": [] }],
-                "parameters": [{ "name": "Cache-Control", "in": "header", "schema": { "type": "string" },
-                    "description": "`no-cache` is the argument `cache: bypass`." }],
-                "requestBody": { "required": true, "content": { "application/json": { "schema": arguments } } },
-                "responses": {
-                    "200": answer("What was found; an empty list means that nothing fits.", &envelope),
-                    "400": failed("An argument does not fit; the message names it."),
-                    "401": { "description": "A bearer token is needed." },
-                    "403": { "description": "This Host or Origin is not served." },
-                    "404": failed("Nothing is indexed yet, or no source has the name or collection."),
-                    "409": failed("The index is of another embedder or version."),
-                    "413": { "description": "The body is too long." },
-                    "500": failed("The search broke off."),
-                    "503": failed("A part is busy or away; ask again after Retry-After."),
-                },
-            } },
+            "/search": { "post": operation("search", "Search; an empty list means that nothing fits", asked, &found) },
+            "/sources": { "get": operation("sources", "List what is indexed, page by page", paged, &listed) },
             "/live": health("Whether the process answers"),
             "/ready": health("Whether a search would be answered now"),
             "/health": health("Whether the index is what it should be"),

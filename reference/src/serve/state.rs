@@ -34,6 +34,8 @@ use crate::store::sqlite::open::SqliteStore;
 pub struct ServerState {
     /// The name it goes by.
     pub name: String,
+    /// What is searched, in the words that callers are told.
+    pub subject: String,
     /// New with each start.
     pub instance_id: String,
     /// When it started.
@@ -110,6 +112,7 @@ impl ServerState {
         tracing::info!(name = options.name, instance_id, sources, "reference server is ready");
         Ok(Self {
             name: options.name.clone(),
+            subject: options.subject(),
             instance_id,
             started_at,
             retrieval,

@@ -1,24 +1,39 @@
 //! What the tools do, whoever asks: by MCP or by plain HTTP.
 
+use std::panic::AssertUnwindSafe;
+
 use chrono::Utc;
+use futures_util::FutureExt as _;
 use rmcp::model::JsonObject;
-use sha2::{Digest as _, Sha256};
+use tracing::Instrument as _;
+use uuid::Uuid;
 
 use crate::index::document::{Document, Indexed};
 use crate::index::library::{DOCUMENT_CHARS_MAX, LibraryError};
 use crate::search::question::RetrievalError;
 use crate::serve::answer::{self, Envelope, IndexData, SearchData, SourcesData};
-use crate::serve::arguments::{self, IndexArguments, SearchArguments};
+use crate::serve::arguments::{self, IndexArguments, ListArguments, SearchArguments};
 use crate::serve::state::ServerState;
 use crate::store::contract::Patience;
 use crate::store::records::{Origin, StoreError};
+
+/// What a call answers, under its name in the log; also where it panics.
+pub async fn answered<T>(tool: &str, call: impl Future<Output = Envelope<T>>) -> Envelope<T> {
+    let operation = Uuid::now_v7().to_string();
+    let span = tracing::info_span!("call", operation, tool);
+    let envelope = AssertUnwindSafe(call.instrument(span)).catch_unwind().await.unwrap_or_else(|_panic| {
+        tracing::error!(operation, tool, "a call panicked");
+        Envelope::error("INTERNAL_ERROR", "The call broke off. Ask again.".to_owned())
+    });
+    envelope.of(&operation)
+}
 
 impl ServerState {
     /// `search_documents`.
     pub async fn search(&self, arguments: JsonObject) -> Envelope<SearchData> {
         // Laboratory: a tool that panics must do so here, where its caller is answered all the same.
         self.retrieval.layer().inspect(|layer| layer.called());
-        let ignored = arguments::unknown(&arguments, arguments::SEARCH_NAMES);
+        let ignored = arguments::strange::<SearchArguments>(&arguments);
         let asked = arguments::read::<SearchArguments>(arguments).and_then(arguments::question);
         let question = match asked {
             Ok(question) => question,
@@ -45,16 +60,10 @@ impl ServerState {
 
     /// `index_document`.
     pub async fn index(&self, arguments: JsonObject) -> Envelope<IndexData> {
-        let ignored = arguments::unknown(&arguments, arguments::INDEX_NAMES);
-        let wanted = match arguments::read::<IndexArguments>(arguments) {
-            Ok(wanted) => wanted,
-            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
-        };
-        if let Err(why) = arguments::document_fits(&wanted) {
-            return Envelope::error("INVALID_ARGUMENT", why);
-        }
-        let cutting = match arguments::cutting(&wanted) {
-            Ok(cutting) => cutting,
+        let ignored = arguments::strange::<IndexArguments>(&arguments);
+        let asked = arguments::read::<IndexArguments>(arguments).and_then(arguments::document);
+        let (wanted, cutting) = match asked {
+            Ok(asked) => asked,
             Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
         };
         let (name, text) = match self.document_text(&wanted).await {
@@ -69,12 +78,11 @@ impl ServerState {
             let why = format!("the document has {letters} characters, {DOCUMENT_CHARS_MAX} are allowed: split it");
             return Envelope::error("BUDGET_LIMIT_EXCEEDED", why);
         }
-        let tags = arguments::tags(wanted.tags.clone()).unwrap_or_default();
         let document = Document {
             source: &name,
             source_type: &wanted.source_type,
             collection: &wanted.collection,
-            tags: &tags,
+            tags: &wanted.tags,
             dated: wanted.date,
             volatility: wanted.volatility,
             origin: Origin::Caller,
@@ -126,12 +134,17 @@ impl ServerState {
         Ok((wanted.source.clone(), wanted.text.clone().ok_or_else(none)?))
     }
 
-    /// `list_sources`.
-    pub async fn sources(&self) -> Envelope<SourcesData> {
+    /// `list_sources`, and `GET /sources`.
+    pub async fn sources(&self, arguments: JsonObject) -> Envelope<SourcesData> {
+        let ignored = arguments::strange::<ListArguments>(&arguments);
+        let page = match arguments::read::<ListArguments>(arguments).and_then(arguments::page) {
+            Ok(page) => page,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
         let listed: Result<_, StoreError> =
             async { self.retrieval.library.store().connect(Patience::Search).await?.sources().await }.await;
         match listed {
-            Ok(sources) => Envelope::ok(answer::sources(sources)),
+            Ok(sources) => Envelope::ok(answer::sources(sources, page, ignored)),
             Err(error) => {
                 tracing::warn!(%error, "listing sources failed");
                 Envelope::failed("Listing sources", &RetrievalError::Store(error))
@@ -142,9 +155,6 @@ impl ServerState {
     /// A question as the log has it: a digest, which is the same for the same words and is not the
     /// words; or the words, where the operator wants them.
     fn shown(&self, question: &str) -> String {
-        if self.logs_questions {
-            return question.to_owned();
-        }
-        Sha256::digest(question.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        if self.logs_questions { question.to_owned() } else { arguments::digest(question, 8) }
     }
 }
