@@ -14,7 +14,7 @@ use crate::search::tuning::Tuning;
 use crate::search::worth;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::records::{ChunkPlace, StoreError, StoredChunk, Worded};
+use crate::store::records::{ChunkPlace, Holding, StoreError, StoredChunk, Worded};
 use crate::text::terms;
 
 /// What is searched for.
@@ -71,7 +71,7 @@ impl Retrievers<'_> {
         let mut asked = Vec::with_capacity(query_vectors.questions.len());
         for (question, vector) in query_vectors.questions.iter().zip(&query_vectors.vectors) {
             let found = self.both(connection, question, vector, filter, depth).await?;
-            asked.push(Asked::new(question, vector, &found.words, depth));
+            asked.push(self.asked(connection, question, vector, &found.words, depth).await?);
             lists.extend(found.lists());
         }
         if let Some(passage) = &query_vectors.passage {
@@ -113,6 +113,28 @@ impl Retrievers<'_> {
             nearest(connection, vector, filter, depth).await?
         };
         Ok(Both { words, near })
+    }
+
+    /// A question as its scores are told by, with who holds its words where they count.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn asked<'a>(
+        &self,
+        connection: &mut dyn Connection,
+        text: &str,
+        vector: &'a [f32],
+        words: &[Worded],
+        depth: usize,
+    ) -> Result<Asked<'a>, StoreError> {
+        let holding = if self.scale == Scale::Cosine {
+            Holding::default()
+        } else {
+            let _timed = self.stages.time(Stage::Keyword);
+            let ids: Vec<i64> = words.iter().map(|worded| worded.place.id).collect();
+            connection.holding(&terms::of(text), &ids).await?
+        };
+        Ok(Asked::new(vector, words, depth, holding))
     }
 
     /// One list of several: keys, the best first, each with the sum of its reciprocal ranks.

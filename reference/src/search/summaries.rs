@@ -5,7 +5,6 @@ use std::mem;
 
 use async_trait::async_trait;
 
-use crate::search::asked::Asked;
 use crate::search::found::Found;
 use crate::search::question::RetrievalError;
 use crate::search::step::{Search, Step};
@@ -46,7 +45,7 @@ async fn unfold(search: &mut Search<'_>, candidates: Vec<Found>) -> Result<Vec<F
         let filter = Filter { source: found.chunk.source.clone(), ..question.filter.clone() };
         let depth = PASSAGES_OF_SUMMARY + 1;
         let both = retrievers.both(connection, &question.text, vector, &filter, depth).await?;
-        let asked = Asked::new(&question.text, vector, &both.words, depth);
+        let asked = retrievers.asked(connection, &question.text, vector, &both.words, depth).await?;
         let passages = retrievers.read(connection, &asked, retrievers.fuse(both.lists().into())).await?;
         let of_document = passages
             .into_iter()

@@ -4,7 +4,7 @@
 use crate::search::asked::Asked;
 use crate::search::question::RetrievalError;
 use crate::store::contract::Connection;
-use crate::store::records::{ChunkPlace, Holding};
+use crate::store::records::ChunkPlace;
 
 /// The revision of all-MiniLM-L6-v2, as the folder embedder tells it.
 pub const REVISION: &str = "73dc9043b614471d-mean";
@@ -25,11 +25,10 @@ pub async fn by_worth(
     places.dedup();
     let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
     let mut worth = vec![0.0_f64; ids.len()];
-    let Holding { chunks, .. } = connection.holding(&[], &[]).await?;
     for one in asked {
         let cosines = connection.cosines(one.vector, &ids).await?;
         for (id, worth) in ids.iter().zip(&mut worth) {
-            *worth = worth.max(self::worth(cosines.get(id), one.bm25(*id, chunks)));
+            *worth = worth.max(self::worth(cosines.get(id), one.bm25(*id)));
         }
     }
     let mut list: Vec<(i64, f64)> = ids.into_iter().zip(worth).collect();
@@ -51,8 +50,7 @@ pub async fn logits(
     ids: &[i64],
 ) -> Result<Vec<f64>, RetrievalError> {
     let cosines = connection.cosines(asked.vector, ids).await?;
-    let Holding { chunks, .. } = connection.holding(&[], &[]).await?;
-    let of = |id: &i64| -6.54 + 5.86 * worth(cosines.get(id), asked.bm25(*id, chunks));
+    let of = |id: &i64| -6.54 + 5.86 * worth(cosines.get(id), asked.bm25(*id));
     Ok(ids.iter().map(of).collect())
 }
 
