@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::{figures, lifecycle, lookups, serving, wipe};
+use crate::cli::{figures, lifecycle, lookups, model, serving, wipe};
 
 /// The retrieval server that ships with Serin: index a project, serve it, break it, mend it.
 #[derive(Debug, Args)]
@@ -17,6 +17,8 @@ enum ReferenceCommand {
     Setup(lifecycle::SetupArgs),
     /// Index what is new or changed in the project, and take away what is gone
     Index(lifecycle::IndexArgs),
+    /// Get weights that the project is searched by meaning with
+    Model(model::ModelArgs),
     /// Ask the project's index a question
     Query(lookups::QueryArgs),
     /// Serve search by MCP and HTTP: over the project, over a folder, or over our own documentation
@@ -48,6 +50,7 @@ pub async fn run(args: ReferenceArgs) -> anyhow::Result<std::process::ExitCode> 
     match args.command {
         ReferenceCommand::Setup(args) => lifecycle::setup(args).map(|()| done),
         ReferenceCommand::Index(args) => lifecycle::index(args).await,
+        ReferenceCommand::Model(args) => model::model(args).await.map(|()| done),
         ReferenceCommand::Query(args) => lookups::query(args).await,
         ReferenceCommand::Serve(args) => serving::serve(args).await.map(|()| done),
         ReferenceCommand::Health(args) => lookups::health(args).await,

@@ -189,7 +189,7 @@ pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
     let status = json!({
         "project": place.root, "config": place.config(), "schema": SCHEMA_VERSION,
         "embedder": model.to_string(), "score": told(Scale::of(&model)),
-        "sources": figures.sources, "chunks": figures.chunks, "mean_tokens": figures.mean_tokens,
+        "sources": figures.sources, "chunks": figures.chunks, "mean_tokens": figures.mean_tokens.round(),
         "answers_remembered": figures.answers, "embeddings_remembered": figures.embeddings,
         "last_indexed": sources.iter().map(|source| source.indexed_at).max(),
         "last_run": last, "run_broken_off": broken_off && holder.is_none(),

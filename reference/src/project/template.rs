@@ -31,8 +31,8 @@ index:
 # (markdown, code, topics, fixed, parent_child). Characters are those of `fixed`.
 chunks: { tokens: 200, overlap: 1, characters: 512, character_overlap: 64 }
 
-# `none` searches for words alone. With vectors questions in other words are answered too: weights as in
-# `folder: {path: ../models/all-MiniLM-L6-v2}`, or a server as in
+# `none` searches for words alone. With vectors questions in other words are answered too: weights, which
+# `serin reference model get` fetches and sets here, or a server as in
 # `http: {url: "http://127.0.0.1:11434/v1", model: nomic-embed-text, dimensions: 768}`, its key in the variable that
 # `key_env` names.
 embedder: none
