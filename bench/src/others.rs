@@ -14,7 +14,6 @@ use serin_reference::embed::provider::Provider;
 use serin_reference::index::document::{Cutting, Document};
 use serin_reference::index::library::{Library, Parts};
 use serin_reference::index::preparing::{Preparing as _, Usual};
-use serin_reference::search::context::BUDGET_TOKENS;
 use serin_reference::search::question::Question;
 use serin_reference::search::retrieval::Retrieval;
 use serin_reference::search::settings::SearchSettings;
@@ -168,20 +167,11 @@ fn rank<'s>(asked: &Asked, hits: impl Iterator<Item = &'s str>) -> Option<usize>
 }
 
 fn question(text: &str) -> Question {
-    Question {
-        text: text.to_owned(),
-        top_k: TOP_K,
-        min_score: 0.0,
-        filter: Filter::default(),
-        conversation: String::new(),
-        expand: false,
-        budget_tokens: BUDGET_TOKENS,
-        passes_memory: true,
-    }
+    Question { passes_memory: true, ..Question::new(text, TOP_K) }
 }
 
 #[cfg(feature = "weights")]
-fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
+pub(crate) fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
     use serin_reference::embed::inputs::Prefixes;
     use serin_reference::embed::local::LocalEmbedder;
     let Some(folder) = weights else { return Ok(Provider::None) };
@@ -189,7 +179,7 @@ fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
 }
 
 #[cfg(not(feature = "weights"))]
-fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
+pub(crate) fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
     ensure!(weights.is_none(), "--weights: build this with `--features weights`");
     Ok(Provider::None)
 }

@@ -20,7 +20,6 @@ use serin_reference::index::document::Document;
 use serin_reference::index::library::{Library, Parts};
 use serin_reference::rerank::joint::JointReranker;
 use serin_reference::search::answers::Remembering;
-use serin_reference::search::context::BUDGET_TOKENS;
 use serin_reference::search::question::Question;
 use serin_reference::search::retrieval::Retrieval;
 use serin_reference::search::settings::SearchSettings;
@@ -178,16 +177,7 @@ async fn searched(retrieval: &Retrieval, questions: &[Question]) -> anyhow::Resu
 }
 
 fn question(text: &str) -> Question {
-    Question {
-        text: text.to_owned(),
-        top_k: 5,
-        min_score: 0.0,
-        filter: Filter::default(),
-        conversation: String::new(),
-        expand: false,
-        budget_tokens: BUDGET_TOKENS,
-        passes_memory: false,
-    }
+    Question::new(text, 5)
 }
 
 /// Seeded vectors of length one.

@@ -85,7 +85,6 @@ async fn each_trouble_has_its_status() {
     let long = json!({"query": "x".repeat(100_000)}).to_string();
     assert_eq!(post(&running, long).await.status(), StatusCode::PAYLOAD_TOO_LARGE);
     for (fault, status, code) in [
-        (Fault::EmbedderDown, StatusCode::SERVICE_UNAVAILABLE, "EMBEDDING_UNAVAILABLE"),
         (Fault::ToolError, StatusCode::INTERNAL_SERVER_ERROR, "RETRIEVAL_FAILED"),
         (Fault::Panic, StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR"),
     ] {
@@ -93,6 +92,10 @@ async fn each_trouble_has_its_status() {
         check(fault.name(), &running, question, status, code).await;
         running.faults().off(fault);
     }
+    running.faults().on(Fault::EmbedderDown, Dose::of(Fault::EmbedderDown));
+    let whole = r#"{"query": "a fault", "allow_partial": false}"#;
+    check("both or none", &running, whole, StatusCode::SERVICE_UNAVAILABLE, "EMBEDDING_UNAVAILABLE").await;
+    running.faults().off(Fault::EmbedderDown);
     let strange = r#"{"query": "OC-31", "source": "refrence/"}"#;
     check("no such source", &running, strange, StatusCode::NOT_FOUND, "SOURCE_UNKNOWN").await;
     let empty = serve(LabOptions { corpus: Corpus::Empty, ..LabOptions::default() }).await;
@@ -170,6 +173,8 @@ async fn metrics_count_what_happens() {
     );
     running.faults().on(Fault::EmbedderDown, Dose::of(Fault::EmbedderDown));
     search(&running, json!({"query": "another"})).await;
+    assert_eq!(metric(&running, "serin_reference_searches_total{outcome=\"partial\"}").await, 1.0);
+    search(&running, json!({"query": "another", "allow_partial": false})).await;
     assert_eq!(metric(&running, "serin_reference_searches_total{outcome=\"EMBEDDING_UNAVAILABLE\"}").await, 1.0);
     assert_eq!(metric(&running, "serin_reference_faults_active").await, 1.0);
     for stage in ["connect", "recall", "embed", "keyword", "vector", "rerank", "context", "search"] {

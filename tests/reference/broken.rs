@@ -32,11 +32,7 @@ async fn a_saturated_pool_is_empty_in_search_and_named_by_health() {
 async fn errors_are_errors_unless_they_are_swallowed() {
     let server = healthy().await;
     let faults = server.running.faults();
-    for (fault, code) in [
-        (Fault::ToolError, "RETRIEVAL_FAILED"),
-        (Fault::EmbedderDown, "EMBEDDING_UNAVAILABLE"),
-        (Fault::Panic, "INTERNAL_ERROR"),
-    ] {
+    for (fault, code) in [(Fault::ToolError, "RETRIEVAL_FAILED"), (Fault::Panic, "INTERNAL_ERROR")] {
         faults.all_off();
         faults.on(fault, Dose::of(fault));
         let answer = server.call(MODERN, "search_documents", json!({"query": "OC-31"})).await;
@@ -44,7 +40,18 @@ async fn errors_are_errors_unless_they_are_swallowed() {
     }
     faults.all_off();
     faults.on(Fault::EmbedderDown, Dose::of(Fault::EmbedderDown));
+    let by_words = server.search("OC-31").await;
+    assert_eq!((&by_words["partial"], &by_words["degraded_scopes"]), (&json!(true), &json!(["embedding"])));
+    assert_eq!(by_words["data"]["results"][0]["content"].as_str().map(|text| text.contains("OC-31")), Some(true));
+    let whole = json!({"query": "OC-31", "allow_partial": false});
+    let refused = server.call(MODERN, "search_documents", whole).await;
+    assert_eq!(
+        (&refused["isError"], &refused["structuredContent"]["error_code"]),
+        (&json!(true), &json!("EMBEDDING_UNAVAILABLE")),
+        "unless both retrievers are demanded"
+    );
     assert_eq!(server.health("health").await.1["reason"], "external_api_failure");
+    faults.on(Fault::ToolError, Dose::of(Fault::ToolError));
     faults.on(Fault::ErrorAsEmpty, Dose::of(Fault::ErrorAsEmpty));
     assert_eq!(server.search("OC-31").await["data"]["total_results"], 0);
     faults.all_off();

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::project::opened::Project;
-use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::Question;
 use crate::search::retrieval::Retrieval;
 use crate::store::filter::Filter;
@@ -51,14 +50,8 @@ pub struct QueryArgs {
 pub async fn query(args: QueryArgs) -> anyhow::Result<ExitCode> {
     let retrieval = opened().await?;
     let question = Question {
-        text: args.question,
-        top_k: usize::from(args.top_k),
-        min_score: 0.0,
         filter: Filter { source: args.source, ..Filter::default() },
-        conversation: String::new(),
-        expand: false,
-        budget_tokens: BUDGET_TOKENS,
-        passes_memory: false,
+        ..Question::new(&args.question, usize::from(args.top_k))
     };
     let findings = retrieval.search(&question).await.map_err(|error| coded(&error))?;
     retrieval.library.store().close().await;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::embed::Embedder as _;
-use crate::search::context::BUDGET_TOKENS;
 use crate::search::found::Found;
 use crate::search::question::{Question, RetrievalError};
 use crate::search::retrieval::Retrieval;
 use crate::search::score::Scale;
+use crate::search::step::EMBEDDING;
 use crate::store::contract::Patience;
 use crate::store::filter::Filter;
 
@@ -64,17 +64,12 @@ impl Retrieval {
         max_rank: usize,
         min_score: Option<f64>,
     ) -> Result<Vec<Applying>, RetrievalError> {
-        let question = Question {
-            text: change.to_owned(),
-            top_k: CANDIDATES,
-            min_score: 0.0,
-            filter: Filter::default(),
-            conversation: String::new(),
-            expand: false,
-            budget_tokens: BUDGET_TOKENS,
-            passes_memory: true,
-        };
+        let question = Question { passes_memory: true, ..Question::new(change, CANDIDATES) };
         let findings = self.search(&question).await?;
+        if findings.degraded.contains(&EMBEDDING) {
+            // By words alone "none applies" would be a guess.
+            return Err(RetrievalError::Embedder("the embedder does not answer".to_owned()));
+        }
         let scale = Scale::of(self.library.vectors().embedder().model());
         let min_score = min_score.unwrap_or(related(scale));
         let candidates = (1..).zip(findings.hits).take(max_rank);

@@ -10,24 +10,13 @@ use crate::embed::provider::Provider;
 use crate::index::document::Document;
 use crate::index::library::{Library, Parts};
 use crate::search::answers::Remembering;
-use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::Question;
 use crate::search::retrieval::Retrieval;
 use crate::search::settings::SearchSettings;
-use crate::store::filter::Filter;
 use crate::store::sqlite::open::SqliteStore;
 
 fn question(text: &str, passes_memory: bool) -> Question {
-    Question {
-        text: text.to_owned(),
-        top_k: 3,
-        min_score: 0.0,
-        filter: Filter::default(),
-        conversation: String::new(),
-        expand: false,
-        budget_tokens: BUDGET_TOKENS,
-        passes_memory,
-    }
+    Question { passes_memory, ..Question::new(text, 3) }
 }
 
 /// Asks questions, `~` before those that pass the memory; gives the hit rate after them.

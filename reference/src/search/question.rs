@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::index::library::LibraryError;
 use crate::index::vectors::EmbeddingError;
-use crate::search::context::Context;
+use crate::search::context::{BUDGET_TOKENS, Context};
 use crate::search::found::Found;
 use crate::store::filter::Filter;
 use crate::store::records::StoreError;
@@ -29,6 +29,25 @@ pub struct Question {
     /// Whether it is asked afresh and in its own words alone: what is remembered of questions is neither looked up,
     /// kept nor counted, and no writer is asked.
     pub passes_memory: bool,
+    /// Whether it is answered where a part of the search fails, such as the embedder; the findings say which.
+    pub may_be_partial: bool,
+}
+
+impl Question {
+    /// A question of everything there is, in no conversation, answered as far as it can be.
+    pub fn new(text: &str, top_k: usize) -> Self {
+        Self {
+            text: text.to_owned(),
+            top_k,
+            min_score: 0.0,
+            filter: Filter::default(),
+            conversation: String::new(),
+            expand: false,
+            budget_tokens: BUDGET_TOKENS,
+            passes_memory: false,
+            may_be_partial: true,
+        }
+    }
 }
 
 /// What a search brought.
@@ -76,6 +95,9 @@ pub enum RetrievalError {
     /// No source has the name, or is of the collection, that the question is narrowed by.
     #[error("{0}")]
     SourceUnknown(String),
+    /// A part of the search failed, and the question wants a whole answer.
+    #[error("{0} failed, and no partial answer is wanted")]
+    Partial(String),
     /// Retrieval itself.
     #[error("retrieval failed")]
     Failed,
@@ -113,6 +135,7 @@ impl RetrievalError {
             Self::Foreign(_) => ("INDEX_SCHEMA_MISMATCH", "Index again with --full-rebuild."),
             Self::IndexMissing => ("INDEX_MISSING", "Add documents with index_document first."),
             Self::SourceUnknown(_) => ("SOURCE_UNKNOWN", "Ask for one of them, or for all; list_sources has them."),
+            Self::Partial(_) => ("PARTIAL_RESULT", "Ask again, or allow partial answers."),
             Self::Failed => ("RETRIEVAL_FAILED", "Ask again; tell the operator if it stays."),
         }
     }

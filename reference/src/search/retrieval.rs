@@ -144,6 +144,9 @@ impl Retrieval {
         }
         // By name, whichever step was first.
         findings.degraded.sort_unstable();
+        if !question.may_be_partial && !findings.degraded.is_empty() {
+            return Err(RetrievalError::Partial(findings.degraded.join(", ")));
+        }
         Ok(findings)
     }
 

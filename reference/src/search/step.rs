@@ -19,6 +19,9 @@ use crate::search::stages::{Stage, Stages};
 use crate::search::tuning::Tuning;
 use crate::store::contract::Connection;
 
+/// The name of what is degraded where the embedder fails.
+pub const EMBEDDING: &str = "embedding";
+
 /// What is added to every search. At each moment all steps have their turn, in the order of their list; what a step
 /// does not say, it leaves as it is. The moments stand in the order in which they come.
 #[async_trait]
@@ -96,25 +99,43 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Embeds the first `count` questions, but for those that are embedded.
+    /// Embeds the first `count` questions, but for those that are embedded. Where the provider is down, and the question
+    /// may be answered in part, none has a vector: they are searched for by their words.
     ///
     /// # Errors
     /// `Embedder` where the provider is down.
     pub async fn embed(&mut self, count: usize) -> Result<(), RetrievalError> {
         let QueryVectors { questions, vectors, .. } = &mut self.query_vectors;
         for text in questions.iter().take(count).skip(vectors.len()) {
-            let (vector, age) = self.embedding.question(self.connection.as_mut(), text).await?;
-            if vectors.is_empty() {
-                self.findings.cache.vector_age = age;
+            if self.findings.degraded.contains(&EMBEDDING) {
+                vectors.push(Arc::from([]));
+                continue;
             }
-            vectors.push(vector);
+            match self.embedding.question(self.connection.as_mut(), text).await {
+                Ok((vector, age)) => {
+                    if vectors.is_empty() {
+                        self.findings.cache.vector_age = age;
+                    }
+                    vectors.push(vector);
+                }
+                Err(RetrievalError::Embedder(why)) if self.question.may_be_partial => {
+                    tracing::warn!(why, "the embedder does not answer: a search by words alone");
+                    self.findings.degraded.push(EMBEDDING);
+                    *vectors = vec![Arc::from([]); vectors.len() + 1];
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(())
     }
 
     /// Both retrievers, as this search wants them.
     pub fn retrievers(&self) -> Retrievers<'a> {
-        let scale = Scale::of(self.embedding.library.vectors().embedder().model());
+        let scale = if self.findings.degraded.contains(&EMBEDDING) {
+            Scale::Words
+        } else {
+            Scale::of(self.embedding.library.vectors().embedder().model())
+        };
         Retrievers { stages: self.embedding.stages, tuning: self.tuning, scale }
     }
 }

@@ -10,12 +10,10 @@ use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
 use crate::index::document::Document;
 use crate::index::library::{Library, Parts};
-use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::{Question, RetrievalError};
 use crate::search::retrieval::Retrieval;
 use crate::search::settings::SearchSettings;
 use crate::search::step::{Search, Step};
-use crate::store::filter::Filter;
 use crate::store::sqlite::open::SqliteStore;
 
 type Moments = Arc<Mutex<Vec<(&'static str, usize)>>>;
@@ -83,16 +81,7 @@ async fn check(says: &str, knows: bool, expected: &[(&str, usize)], shown: usize
     let mut retrieval = Retrieval::new(library, SearchSettings::default());
     let moments = Moments::default();
     retrieval.steps.push(Box::new(Noting { moments: Arc::clone(&moments), knows }));
-    let question = Question {
-        text: "pool".to_owned(),
-        top_k: 2,
-        min_score: 0.0,
-        filter: Filter::default(),
-        conversation: String::new(),
-        expand: false,
-        budget_tokens: BUDGET_TOKENS,
-        passes_memory: false,
-    };
+    let question = Question::new("pool", 2);
     let findings = retrieval.search(&question).await.unwrap();
     assert_eq!(*moments.lock(), expected, "{says}");
     assert_eq!(findings.hits.len(), shown, "{says}");

@@ -15,13 +15,11 @@ use crate::lab::kinds::{Dose, Fault};
 use crate::lab::switches::Faults;
 use crate::remote::scripted::{Reply, Scripted};
 use crate::remote::settings;
-use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::{Findings, Question};
 use crate::search::retrieval::Retrieval;
 use crate::search::settings::SearchSettings;
 use crate::search::writer::{Tasks, Writer};
 use crate::store::contract::Patience;
-use crate::store::filter::Filter;
 use crate::store::sqlite::open::{CONNECTIONS, SqliteStore};
 use Reply::{Hang, Json, Made, Plain};
 
@@ -95,16 +93,7 @@ impl Shelf {
 }
 
 fn question() -> Question {
-    Question {
-        text: QUESTION.to_owned(),
-        top_k: DEPTH,
-        min_score: 0.0,
-        filter: Filter::default(),
-        conversation: String::new(),
-        expand: false,
-        budget_tokens: BUDGET_TOKENS,
-        passes_memory: false,
-    }
+    Question::new(QUESTION, DEPTH)
 }
 
 fn sources(findings: &Findings) -> Vec<&str> {

@@ -77,6 +77,13 @@ pub struct SearchArguments {
     /// `bypass` takes and keeps nothing remembered.
     #[serde(default)]
     cache: CachePolicy,
+    /// By words alone, where the embedder fails.
+    #[serde(default = "yes")]
+    allow_partial: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Whether a remembered answer may be given.
@@ -189,6 +196,7 @@ pub fn question(wanted: SearchArguments) -> Result<Question, String> {
         expand: wanted.expand,
         budget_tokens,
         passes_memory: wanted.cache == CachePolicy::Bypass,
+        may_be_partial: wanted.allow_partial,
     })
 }
 

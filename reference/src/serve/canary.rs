@@ -5,7 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::{Findings, Question, RetrievalError};
 use crate::serve::report::{CanaryNote, HealthReport, Trouble, millis};
 use crate::serve::state::ServerState;
@@ -71,9 +70,10 @@ fn search_trouble(error: &RetrievalError) -> Trouble {
         RetrievalError::Store(error) => Trouble::of_store(error),
         RetrievalError::Embedder(_) => Trouble::of("external_api_failure", "the embedding provider does not answer"),
         RetrievalError::IndexMissing => Trouble::of("index_empty_or_stale", error.to_string()),
-        RetrievalError::SourceUnknown(_) | RetrievalError::Foreign(_) | RetrievalError::Failed => {
-            Trouble::of("unhealthy", error.to_string())
-        }
+        RetrievalError::SourceUnknown(_)
+        | RetrievalError::Foreign(_)
+        | RetrievalError::Partial(_)
+        | RetrievalError::Failed => Trouble::of("unhealthy", error.to_string()),
     }
 }
 
@@ -108,14 +108,9 @@ fn judge(found: &Findings, place: Option<usize>, near: f32) -> Result<(), Troubl
 /// The chunk's own text as a question within its source: there, priors of sources change no order.
 fn question(chunk: &StoredChunk) -> Question {
     Question {
-        text: format!("{}\n{}", chunk.section, chunk.content),
-        top_k: TOP_K,
-        min_score: 0.0,
         filter: Filter { source: chunk.source.clone(), ..Filter::default() },
-        conversation: String::new(),
-        expand: false,
-        budget_tokens: BUDGET_TOKENS,
         passes_memory: true,
+        ..Question::new(&format!("{}\n{}", chunk.section, chunk.content), TOP_K)
     }
 }
 

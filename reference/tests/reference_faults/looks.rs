@@ -74,7 +74,15 @@ async fn what_fails_fails_as_it_says() {
     check("no token fits", on("auth_required"), boiler(), outcome, "5 hits", "401").await;
     check("a threshold nothing reaches", on("empty_results"), boiler(), outcome, "5 hits", "0 hits").await;
     let down = |mode: &str| json!({ "embedder_down": mode });
-    check("the provider is down", down("error"), boiler(), outcome, "5 hits", "EMBEDDING_UNAVAILABLE").await;
+    check(
+        "the provider is down",
+        down("error"),
+        boiler(),
+        scopes,
+        "false [] reranked",
+        "true [\"embedding\"] reranked",
+    )
+    .await;
     let (near, far) = ("\"ok\" false near", "\"ok\" false far");
     check("another steps in, and nobody is told", down("fallback"), boiler(), nearness, near, far).await;
     let newest = json!({"corpus_truncated": {"mode": "newest", "share": 0.17}});
