@@ -1,24 +1,28 @@
 //! `serin bench reference`: what the reference server's index costs, on this machine, with
 //! `sqlite-vec` beside it where it is built in (`--features sqlite-vec`).
 //!
-//! The index and the vectors run in a process each, so that what one lets go is not taken off the other; on corpora of
+//! Each index and the vectors run in a process of their own, so that what one lets go is not taken off the other; on corpora of
 //! the seeded generator, in a folder that goes again.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use clap::Args;
 
+use crate::others;
 use crate::report::row;
 use crate::usage;
 use serin_reference::data::manuals;
 use serin_reference::data::plan::ManualsPlan;
+use serin_reference::embed::Embedder as _;
 use serin_reference::embed::hashing::HashingEmbedder;
 use serin_reference::embed::provider::Provider;
 use serin_reference::index::document::Document;
 use serin_reference::index::library::{Library, Parts};
 use serin_reference::rerank::joint::JointReranker;
+use serin_reference::rerank::reranker::Reranker;
 use serin_reference::search::answers::Remembering;
 use serin_reference::search::question::Question;
 use serin_reference::search::retrieval::Retrieval;
@@ -47,15 +51,23 @@ pub(crate) struct ReferenceBench {
     /// A tenth of the vectors and questions, for a first impression
     #[arg(long)]
     quick: bool,
-    /// The half that this process is
+    /// A folder of BERT-class weights, whose rows come beside the others (a build with the feature `weights`)
+    #[arg(long, value_name = "FOLDER")]
+    weights: Option<PathBuf>,
+    /// The part that this process is
     #[arg(long, hide = true)]
-    half: Option<Half>,
+    part: Option<Part>,
 }
 
 /// What is measured in a process of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Half {
-    Index,
+enum Part {
+    /// An index without vectors, as `setup` writes it.
+    Words,
+    /// One with the laboratory's.
+    BuiltIn,
+    /// One with those of weights.
+    Weights,
     Vectors,
 }
 
@@ -66,20 +78,33 @@ enum Half {
 pub(crate) async fn run(args: ReferenceBench) -> anyhow::Result<()> {
     let many = if args.quick { 10_000 } else { 100_000 };
     let asked = if args.quick { 50 } else { 500 };
-    match args.half {
-        None => {
-            anstream::println!("| what | measured | goal |\n|---|---|---|");
-            for half in ["index", "vectors"] {
-                let mut this = tokio::process::Command::new(std::env::current_exe()?);
-                this.args(["reference", "--half", half]).args(args.quick.then_some("--quick"));
-                let ended = this.kill_on_drop(true).status().await?;
-                anyhow::ensure!(ended.success(), "the {half} could not be measured: {ended}");
-            }
-            Ok(())
-        }
-        Some(Half::Index) => whole(asked).await,
-        Some(Half::Vectors) => in_memory(many, asked).await,
+    let weights = args.weights.as_deref();
+    let (provider, reranker): (Provider, Option<Arc<dyn Reranker>>) = match args.part {
+        None => return each(&args).await,
+        Some(Part::Vectors) => return in_memory(many, asked).await,
+        Some(Part::Words) => (Provider::None, None),
+        Some(Part::BuiltIn) => (Provider::Hashing(HashingEmbedder::INDEX), Some(Arc::new(JointReranker))),
+        Some(Part::Weights) => (others::provider(weights)?, None),
+    };
+    let folder = std::env::temp_dir().join(format!("serin-bench-{}", uuid::Uuid::now_v7()));
+    std::fs::create_dir_all(&folder)?;
+    let measured = index_and_search(&folder, asked, provider, reranker).await;
+    std::fs::remove_dir_all(&folder)?;
+    measured
+}
+
+/// Every part in a process of its own.
+async fn each(args: &ReferenceBench) -> anyhow::Result<()> {
+    anstream::println!("| what | measured | goal |\n|---|---|---|");
+    let parts = ["words", "built-in"].into_iter().chain(args.weights.as_ref().map(|_| "weights")).chain(["vectors"]);
+    for part in parts {
+        let mut this = tokio::process::Command::new(std::env::current_exe()?);
+        this.args(["reference", "--part", part]).args(args.quick.then_some("--quick"));
+        this.args(args.weights.iter().flat_map(|folder| ["--weights".as_ref(), folder.as_os_str()]));
+        let ended = this.kill_on_drop(true).status().await?;
+        anyhow::ensure!(ended.success(), "{part} could not be measured: {ended}");
     }
+    Ok(())
 }
 
 /// Vectors alone, searched exactly.
@@ -117,18 +142,15 @@ async fn beside(_vectors: &Vectors, _asked: u64) -> anyhow::Result<()> {
 }
 
 /// An index of the generator's manuals, made and searched.
-async fn whole(asked: u64) -> anyhow::Result<()> {
-    let folder = std::env::temp_dir().join(format!("serin-bench-{}", uuid::Uuid::now_v7()));
-    std::fs::create_dir_all(&folder)?;
-    let measured = index_and_search(&folder, asked).await;
-    std::fs::remove_dir_all(&folder)?;
-    measured
-}
-
-async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Result<()> {
+async fn index_and_search(
+    folder: &Path,
+    asked: u64,
+    provider: Provider,
+    reranker: Option<Arc<dyn Reranker>>,
+) -> anyhow::Result<()> {
     let store = SqliteStore::open(&folder.join("index.db")).await?;
-    let provider = Provider::Hashing(HashingEmbedder::INDEX);
     let library = Library::open(Parts::new(Arc::new(store), provider)).await?;
+    let by = library.vectors().embedder().model().to_string();
     let plan = ManualsPlan::new(SEED, CHUNKS)?;
     let per_kind = usize::try_from(asked)? / 4 + 1;
     let documents: Vec<manuals::Manual> = manuals::documents(plan, per_kind).collect();
@@ -140,19 +162,19 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
         chunks += library.put(&Document::plain(&document.source, "manual", &document.text), Utc::now()).await?.chunks;
     }
     let rate = chunks as f64 / since.elapsed().as_secs_f64();
-    row(&format!("indexing {chunks} chunks, built-in embedder"), &format!("{rate:.0} chunks/s"), "≥ 2,000 chunks/s");
+    row(&format!("indexing {chunks} chunks: {by}"), &format!("{rate:.0} chunks/s"), "≥ 2,000 chunks/s without weights");
     let grown = (usage::resident_mb() - before) * 100_000.0 / chunks as f64;
     row("resident growth by it, as of 100,000 chunks", &format!("{grown:.0} MB"), "stated");
     let bytes = std::fs::metadata(folder.join("index.db"))?.len() as f64 / chunks as f64;
     row("file per chunk", &format!("{bytes:.0} bytes"), "stated");
-    let settings = SearchSettings { remembering: Remembering { is_on: false }, ..SearchSettings::default() };
-    let retrieval = retrieval(library, settings);
+    let settings = || SearchSettings { reranker: reranker.clone(), ..SearchSettings::default() };
+    let forgetful = SearchSettings { remembering: Remembering { is_on: false }, ..settings() };
+    let retrieval = Retrieval::new(library, forgetful);
     let questions: Vec<Question> =
         documents.iter().flat_map(|document| &document.questions).map(|known| question(&known.query)).collect();
-    let hybrid = searched(&retrieval, &questions).await?;
-    row(&format!("hybrid query with rerank and context at {chunks} chunks"), &hybrid, "p95 ≤ 10 ms");
-    let Retrieval { library, .. } = retrieval;
-    let retrieval = self::retrieval(library, SearchSettings::default());
+    let fresh = searched(&retrieval, &questions).await?;
+    row(&format!("query with its context at {chunks} chunks"), &fresh, "p95 ≤ 10 ms without weights");
+    let retrieval = Retrieval::new(retrieval.library, settings());
     for question in &questions {
         retrieval.search(question).await?;
     }
@@ -160,10 +182,6 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
     row("the same questions again, answers remembered", &hit, "≤ 1 ms");
     retrieval.library.store().close().await;
     Ok(())
-}
-
-fn retrieval(library: Library, settings: SearchSettings) -> Retrieval {
-    Retrieval::new(library, SearchSettings { reranker: Some(Arc::new(JointReranker)), ..settings })
 }
 
 async fn searched(retrieval: &Retrieval, questions: &[Question]) -> anyhow::Result<String> {
