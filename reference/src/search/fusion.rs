@@ -10,17 +10,20 @@ pub const K: f64 = 3.0;
 /// The first rank of the published method.
 pub const FIRST_RANK: u32 = 1;
 
-/// Merges ranked lists; the best first, equal ones in their own order.
+/// Merges ranked lists; the best first. Of equal ones that of the earlier list, then in their own order: with the keyword
+/// retriever's list first, a chunk that alone holds a code is not behind whatever is near to a code in meaning.
 pub fn merge<T: Ord>(lists: Vec<Vec<T>>, k: f64, first_rank: u32) -> Vec<(T, f64)> {
-    let mut merged = BTreeMap::<T, f64>::new();
-    for list in lists {
+    let mut merged = BTreeMap::<T, (f64, usize)>::new();
+    for (place, list) in lists.into_iter().enumerate() {
         for (rank, one) in (first_rank..).zip(list) {
-            *merged.entry(one).or_default() += 1.0 / (k + f64::from(rank));
+            merged.entry(one).or_insert((0.0, place)).0 += 1.0 / (k + f64::from(rank));
         }
     }
-    let mut list: Vec<(T, f64)> = merged.into_iter().collect();
-    list.sort_by(|left, right| right.1.total_cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
-    list
+    let mut list: Vec<(T, (f64, usize))> = merged.into_iter().collect();
+    list.sort_by(|(left, (worth, from)), (right, (other, beside))| {
+        other.total_cmp(worth).then_with(|| (from, left).cmp(&(beside, right)))
+    });
+    list.into_iter().map(|(one, (worth, _))| (one, worth)).collect()
 }
 
 #[cfg(test)]
@@ -37,7 +40,7 @@ mod tests {
         check("nothing and nothing", &[], &[], &[]);
         check("first in both", &[7], &[7], &[(7, 2.0 / 4.0)]);
         check("first in one", &[7], &[], &[(7, 1.0 / 4.0)]);
-        check("a tie goes to the smaller one", &[9], &[4], &[(4, 1.0 / 4.0), (9, 1.0 / 4.0)]);
+        check("a tie goes to the words", &[9], &[4], &[(9, 1.0 / 4.0), (4, 1.0 / 4.0)]);
         check("second in both beats first in one", &[1, 2], &[3, 2], &[(2, 2.0 / 5.0), (1, 1.0 / 4.0), (3, 1.0 / 4.0)]);
     }
 }
