@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Tensor};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
-use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
+use tokenizers::{Tokenizer, TruncationParams};
 
 /// The largest weights that are read: BERT-large has 1.3 GB, and all of it is kept in memory.
 const WEIGHTS_BYTES_MAX: u64 = 2 << 30;
@@ -40,7 +40,7 @@ pub struct Folder {
     pub revision: String,
     /// `config.json`.
     pub config: BertConfig,
-    /// `tokenizer.json`, set to cut and to pad.
+    /// `tokenizer.json`, set to cut and not to pad.
     pub tokenizer: Tokenizer,
     /// `model.safetensors`.
     pub weights: BertWeights,
@@ -71,8 +71,6 @@ pub struct BertConfig {
     /// What keeps a layer norm from dividing by zero.
     #[serde(default = "layer_norm_eps")]
     pub layer_norm_eps: f64,
-    #[serde(default)]
-    pad_token_id: u32,
 }
 
 /// BERT's own, where the file is silent.
@@ -179,8 +177,7 @@ fn tokenizer_of(bytes: &[u8], config: &BertConfig, tokens_max: usize) -> Result<
         return Err(format!("it has {size} words where config.json has {known}: give the two of one model"));
     }
     let truncation = TruncationParams { max_length: tokens_max, ..TruncationParams::default() };
-    let padding = PaddingParams { pad_id: config.pad_token_id, ..PaddingParams::default() };
-    tokenizer.with_truncation(Some(truncation)).map_err(bad)?.with_padding(Some(padding));
+    tokenizer.with_truncation(Some(truncation)).map_err(bad)?.with_padding(None);
     Ok(tokenizer)
 }
 
@@ -223,7 +220,13 @@ impl BertWeights {
                 "{name:?} is {found:?} where config.json makes it {shape:?}: give the two of one model"
             )));
         }
-        tensor.to_dtype(DType::F32).map_err(|error| bad(format!("{name:?} cannot be read ({error})")))
+        tensor.to_dtype(DType::F32).map_err(|error| self.unusable(name, &error))
+    }
+
+    /// The error that candle's stands for.
+    pub fn unusable(&self, name: &str, error: &candle_core::Error) -> FolderError {
+        let why = format!("{name:?} cannot be read ({error}): copy it again");
+        FolderError { path: self.path.clone(), why }
     }
 }
 

@@ -4,11 +4,12 @@
 //! Devlin et al., *BERT* (2018), and of Reimers and Gurevych, *Sentence-BERT* (2019); names of files and tensors
 //! are those of Hugging Face's `transformers` and `sentence-transformers`.
 //!
-//! Read `folder` (what is read and checked), `encoder` (tokens to hidden states), then `sentence` (a text to a
+//! Read `folder` (what is read and checked), `encoder` (tokens to hidden states) over `rows`, then `sentence` (a text to a
 //! vector) and `pair` (two texts to a score). The invariant: whatever does not fit BERT is refused when the
 //! folder is opened; a model that almost fits would give vectors that almost mean something.
 
 pub mod folder;
+pub mod rows;
 pub mod encoder;
 pub mod sentence;
 pub mod pair;

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use candle_core::{IndexOp as _, Module as _, Result};
-use candle_nn::{Linear, ops};
+use candle_core::{Device, Result, Tensor};
 use tokenizers::Tokenizer;
 
-use crate::bert::encoder::{Batch, Encoder, Named};
+use crate::bert::encoder::{Encoder, Linear, Named};
 use crate::bert::folder::{Folder, FolderError};
 
 /// Pairs of one pass, as in `sentence`.
@@ -16,6 +15,7 @@ pub const BATCH_MAX: usize = 16;
 #[derive(Debug)]
 pub struct PairEncoder {
     name: String,
+    hidden: usize,
     tokenizer: Tokenizer,
     encoder: Encoder,
     pooler: Linear,
@@ -31,10 +31,9 @@ impl PairEncoder {
         let folder = Folder::open(path)?;
         let hidden = folder.config.hidden_size;
         let encoder = Encoder::of(&folder)?;
-        let pooler = Named::of(&folder.weights).linear("pooler.dense", hidden, hidden)?;
-        let weight = folder.weights.get("classifier.weight", &[1, hidden])?;
-        let classifier = Linear::new(weight, Some(folder.weights.get("classifier.bias", &[1])?));
-        Ok(Self { name: folder.name, tokenizer: folder.tokenizer, encoder, pooler, classifier })
+        let pooler = Named::of(&folder.weights).linear(&["pooler.dense".to_owned()], hidden, hidden)?;
+        let classifier = Named::outside(&folder.weights).linear(&["classifier".to_owned()], hidden, 1)?;
+        Ok(Self { name: folder.name, hidden, tokenizer: folder.tokenizer, encoder, pooler, classifier })
     }
 
     /// The folder's name.
@@ -52,10 +51,11 @@ impl PairEncoder {
             return Ok(Vec::new());
         }
         let pairs = passages.iter().map(|passage| (question, passage.as_str())).collect();
-        let states = self.encoder.states(&Batch::of(&self.tokenizer, pairs)?)?;
-        let pooled = self.pooler.forward(&states.i((.., 0))?.contiguous()?)?.tanh()?;
-        let scores = ops::sigmoid(&self.classifier.forward(&pooled)?)?.squeeze(1)?;
-        Ok(scores.to_vec1::<f32>()?.into_iter().map(f64::from).collect())
+        let first = self.encoder.pooled(&self.tokenizer, pairs, |states| states[..self.hidden].to_vec())?.concat();
+        let first = Tensor::from_vec(first, (passages.len(), self.hidden), &Device::Cpu)?;
+        let logits = self.classifier.forward(&self.pooler.forward(&first)?.tanh()?)?.squeeze(1)?;
+        let logits = logits.to_vec1::<f32>()?;
+        Ok(logits.into_iter().map(|logit| 1.0 / (1.0 + f64::from(-logit).exp())).collect())
     }
 }
 

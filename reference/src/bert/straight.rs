@@ -111,7 +111,7 @@ fn sum(left: &[f64], right: &[f64]) -> Row {
 }
 
 /// x·Φ(x).
-fn gelu(x: f64) -> f64 {
+pub(crate) fn gelu(x: f64) -> f64 {
     x * 0.5 * (1.0 + erf(x / SQRT_2))
 }
 
