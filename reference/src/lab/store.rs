@@ -206,6 +206,10 @@ impl Connection for FaultyConnection {
         let is_lost = own.iter().any(|near| affected.hides(&near.place.source, near.place.ordinal));
         Ok((!is_lost).then_some((source, vector)))
     }
+
+    fn lacks_vectors(&self) -> bool {
+        self.inner.lacks_vectors()
+    }
 }
 
 #[async_trait]

@@ -11,18 +11,23 @@ use crate::index::walk::Selection;
 use crate::project::models::{EmbedderConfig, RerankerConfig, WriterConfig};
 use crate::project::place::{FOLDER, ProjectFolder};
 use crate::project::sections::{
-    AnswersConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig, StoreConfig,
+    AnswersConfig, ChromaConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig,
+    StoreConfig,
 };
 use crate::project::subject::{self, NAME_CHARS_MAX, SUMMARY_CHARS_MAX, Subject};
+use crate::remote::settings::ApiKey;
 use crate::search::answers::Remembering;
 use crate::search::ranking::Ranking;
 use crate::search::rewriting::Rewriting;
 use crate::search::settings::SearchSettings;
+use crate::store::chroma::options::ChromaOptions;
 
 /// Bytes of a configuration.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Rules of an index.
 const RULES_MAX: usize = 200;
+/// What lies beside a collection. Not the file of an index that has its vectors itself: neither could read the other's.
+const CHROMA_FILE: &str = "chroma.db";
 /// Chunks that the reranker may be set to look at.
 const OVER_FETCH_MAX: usize = 100;
 
@@ -57,6 +62,8 @@ pub enum StoreChoice {
     Sqlite(PathBuf),
     /// A database, by its URL, which may hold a password.
     Postgres(String),
+    /// A file, and the collection that has its vectors.
+    Chroma(PathBuf, ChromaOptions),
 }
 
 /// Why a configuration is not taken; the message names the mend.
@@ -96,8 +103,9 @@ impl ProjectConfig {
         }
         subject::check("name", &config.name, NAME_CHARS_MAX)?;
         subject::check("summary", &config.summary, SUMMARY_CHARS_MAX)?;
-        if config.store.sqlite.is_some() && config.store.postgres.is_some() {
-            return Err("`store` is one of `sqlite` and `postgres`, not both".to_owned());
+        let StoreConfig { sqlite, postgres, chroma } = &config.store;
+        if [sqlite.is_some(), postgres.is_some(), chroma.is_some()].into_iter().filter(|is_said| *is_said).count() > 1 {
+            return Err("`store` is one of `sqlite`, `postgres` and `chroma`".to_owned());
         }
         if !(1..=OVER_FETCH_MAX).contains(&config.search.over_fetch) {
             return Err(format!("`search.over_fetch` is between 1 and {OVER_FETCH_MAX}"));
@@ -122,9 +130,13 @@ impl ProjectConfig {
     /// # Errors
     /// A variable that is not set.
     pub fn store(&self, place: &ProjectFolder) -> Result<StoreChoice, String> {
-        match (&self.store.sqlite, &self.store.postgres) {
-            (_, Some(url)) => Ok(StoreChoice::Postgres(from_env(url)?)),
-            (path, None) => Ok(StoreChoice::Sqlite(place.resolve(path.as_deref().unwrap_or(Path::new("index.db"))))),
+        let file = |path: &Option<PathBuf>, usual| place.resolve(path.as_deref().unwrap_or(Path::new(usual)));
+        match &self.store {
+            StoreConfig { postgres: Some(url), .. } => Ok(StoreChoice::Postgres(from_env(url)?)),
+            StoreConfig { chroma: Some(chroma), .. } => {
+                Ok(StoreChoice::Chroma(file(&chroma.file, CHROMA_FILE), chroma_options(chroma)?))
+            }
+            StoreConfig { sqlite, .. } => Ok(StoreChoice::Sqlite(file(sqlite, "index.db"))),
         }
     }
 
@@ -135,7 +147,7 @@ impl ProjectConfig {
     pub fn plan(&self, place: &ProjectFolder) -> Result<IndexPlan, String> {
         let IndexConfig { roots, allow, deny, budgets, rules } = &self.index;
         let database = match self.store(place) {
-            Ok(StoreChoice::Sqlite(path)) => Some(path),
+            Ok(StoreChoice::Sqlite(path) | StoreChoice::Chroma(path, _)) => Some(path),
             Ok(StoreChoice::Postgres(_)) | Err(_) => None,
         };
         let own = [place.root.join(FOLDER)].into_iter().chain(database);
@@ -203,6 +215,19 @@ impl ProjectConfig {
     }
 }
 
+fn chroma_options(config: &ChromaConfig) -> Result<ChromaOptions, String> {
+    let ChromaConfig { url, collection, tenant, database, token, file: _ } = config;
+    let usual = ChromaOptions::new(from_env(url)?, collection);
+    let options = ChromaOptions {
+        tenant: tenant.clone().unwrap_or(usual.tenant),
+        database: database.clone().unwrap_or(usual.database),
+        token: token.as_deref().map(from_env).transpose()?.map(|token| ApiKey::new(&token)),
+        ..usual
+    };
+    options.check().map_err(|why| format!("`store.chroma`: {why}"))?;
+    Ok(options)
+}
+
 /// A value that may be `${env:NAME}`.
 fn from_env(value: &str) -> Result<String, String> {
     let Some(name) = value.strip_prefix("${env:").and_then(|rest| rest.strip_suffix('}')) else {
@@ -233,6 +258,10 @@ mod tests {
         check("too many candidates", "over_fetch: 20", "over_fetch: 500", Err("between 1 and 100"));
         check("what an older program wrote", "remember: true", "{remember: true, similar_from: 0.92}", Ok(()));
         check("two stores", "sqlite: index.db", "{sqlite: a, postgres: b}", Err(""));
+        let chroma = "chroma: {url: 'http://127.0.0.1:8000', collection: manuals}";
+        check("vectors elsewhere", "sqlite: index.db", chroma, Ok(()));
+        check("and here", "sqlite: index.db", &format!("sqlite: a\n  {chroma}"), Err("one of `sqlite`, `postgres`"));
+        check("no collection", "sqlite: index.db", "chroma: {url: 'http://127.0.0.1:8000'}", Err("collection"));
         check("another version", "version: 1", "version: 2", Err("reads version 1"));
         check("a chunk too large", "tokens: 200", "tokens: 2000", Err("`chunks`"));
         check("no such method", "chunks: {", "chunks: { method: magic,", Err("parent_child"));
@@ -280,6 +309,30 @@ mod tests {
         assert_eq!(sources, ["a.md"]);
         let own = walked.skipped.iter().filter(|file| file.why == "the index's own").count();
         assert_eq!(own, 3, "the database, what lies beside it, and the configuration: {:?}", walked.skipped);
+    }
+
+    #[test]
+    fn a_collection_has_a_file_of_its_own() {
+        let place = ProjectFolder { root: PathBuf::from("/p") };
+        let check = |says: &str, more: &str, expected: Result<&str, &str>| {
+            let chroma = format!("chroma: {{url: 'http://127.0.0.1:8000', collection: manuals{more}}}");
+            let config = ProjectConfig::parse(&TEMPLATE.replace("sqlite: index.db", &chroma)).unwrap();
+            match (config.store(&place), expected) {
+                (Ok(StoreChoice::Chroma(path, options)), Ok(expected)) => {
+                    let ChromaOptions { tenant, database, token, .. } = &options;
+                    let found = format!("{} {tenant} {database} {}", path.display(), token.is_some());
+                    assert_eq!(found, format!("/p/.serin-reference/{expected}"), "{says}");
+                    assert!(!format!("{options:?}").contains("hunter2"), "{says}: {options:?}");
+                }
+                (Err(why), Err(part)) => assert!(why.contains(part), "{says}: {why}"),
+                (found, _) => panic!("{says}: {found:?}"),
+            }
+        };
+        check("what is left out", "", Ok("chroma.db default_tenant default_database false"));
+        let all = ", tenant: mine, database: rag, token: hunter2, file: v.db";
+        check("all of it", all, Ok("v.db mine rag true"));
+        check("a token that is not set", ", token: '${env:SERIN_NO_SUCH}'", Err("SERIN_NO_SUCH is not set"));
+        check("a name that leads elsewhere", ", tenant: '../x'", Err("`store.chroma`: `tenant`"));
     }
 
     #[test]

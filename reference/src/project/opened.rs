@@ -10,6 +10,7 @@ use crate::project::config::{ConfigError, ProjectConfig, StoreChoice};
 use crate::project::models;
 use crate::project::place::{PlaceError, ProjectFolder};
 use crate::search::settings::SearchSettings;
+use crate::store::chroma::open::ChromaStore;
 use crate::store::contract::Store;
 use crate::store::postgres::open::{PostgresOptions, PostgresStore};
 use crate::store::records::StoreError;
@@ -65,6 +66,7 @@ impl Project {
     pub async fn store(&self) -> Result<Arc<dyn Store>, ProjectError> {
         match self.config.store(&self.place).map_err(ProjectError::Setting)? {
             StoreChoice::Sqlite(path) => Ok(Arc::new(SqliteStore::open(&path).await?)),
+            StoreChoice::Chroma(path, options) => Ok(Arc::new(ChromaStore::open(&path, options).await?)),
             StoreChoice::Postgres(url) => Ok(Arc::new(PostgresStore::open(&url, PostgresOptions::default()).await?)),
         }
     }
@@ -125,7 +127,8 @@ impl Project {
     /// # Errors
     /// `NoIndex`, and as `library`.
     pub async fn indexed_library(&self) -> Result<Library, ProjectError> {
-        if let StoreChoice::Sqlite(path) = self.config.store(&self.place).map_err(ProjectError::Setting)?
+        if let StoreChoice::Sqlite(path) | StoreChoice::Chroma(path, _) =
+            self.config.store(&self.place).map_err(ProjectError::Setting)?
             && !path.is_file()
         {
             return Err(ProjectError::NoIndex(self.place.root.clone()));

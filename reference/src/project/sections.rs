@@ -17,6 +17,21 @@ use crate::store::records::Volatility;
 pub(super) struct StoreConfig {
     pub(super) sqlite: Option<PathBuf>,
     pub(super) postgres: Option<String>,
+    pub(super) chroma: Option<ChromaConfig>,
+}
+
+/// Where a Chroma server keeps the vectors.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChromaConfig {
+    pub(super) url: String,
+    pub(super) collection: String,
+    pub(super) tenant: Option<String>,
+    pub(super) database: Option<String>,
+    /// May be a secret, so it is usually `${env:NAME}`.
+    pub(super) token: Option<String>,
+    /// The file beside it.
+    pub(super) file: Option<PathBuf>,
 }
 
 /// What is indexed.

@@ -11,7 +11,8 @@ version: 1
 name: ""
 summary: ""
 
-# One file beside this one, or a PostgreSQL database with pgvector: `postgres: ${env:DATABASE_URL}`.
+# One file beside this one, or a PostgreSQL database with pgvector: `postgres: ${env:DATABASE_URL}`. Or vectors in a
+# Chroma server, and a file for the rest: `chroma: {url: "http://127.0.0.1:8000", collection: my-project}`.
 store:
   sqlite: index.db
 

@@ -1,4 +1,4 @@
-//! One POST of JSON to a server that somebody set up for us, with a limit on each part of it.
+//! One question of JSON to a server that somebody set up for us, with a limit on each part of it.
 //!
 //! A failure (no answer, a 5xx, an answer that cannot be used) counts towards the breaker; a refusal
 //! and a 429 do not, for a server that says so is alive. A 429 with a short `Retry-After` is waited
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
-use reqwest::{Response, StatusCode};
+use reqwest::{Method, Response, StatusCode};
 use serde::Serialize;
 use url::Url;
 
@@ -85,13 +85,27 @@ impl RemoteClient {
         body: &(impl Serialize + Sync),
         read: impl Fn(&[u8]) -> Result<T, String> + Send,
     ) -> Result<T, RemoteError> {
+        self.send(Method::POST, path, Some(body), read).await
+    }
+
+    /// The same by another method, and with a body where there is one.
+    ///
+    /// # Errors
+    /// `RemoteError`.
+    pub async fn send<T>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+        read: impl Fn(&[u8]) -> Result<T, String> + Send,
+    ) -> Result<T, RemoteError> {
         let mut asking = self.ask()?;
-        let mut outcome = self.once(path, body, &read).await;
+        let mut outcome = self.once(method.clone(), path, body, &read).await;
         if let Err(RemoteError::Limited { retry_after: Some(wait), .. }) = outcome
             && wait <= RETRY_WAIT_MAX
         {
             tokio::time::sleep(wait).await;
-            outcome = self.once(path, body, &read).await;
+            outcome = self.once(method, path, body, &read).await;
         }
         asking.outcome = match &outcome {
             Err(RemoteError::Unavailable { .. } | RemoteError::Malformed { .. }) => Outcome::Failed,
@@ -110,13 +124,17 @@ impl RemoteClient {
 
     async fn once<T>(
         &self,
+        method: Method,
         path: &str,
-        body: &(impl Serialize + Sync),
+        body: Option<&(impl Serialize + Sync)>,
         read: impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<T, RemoteError> {
         let mut address = self.base.clone();
         address.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        let mut request = self.client.post(address).json(body);
+        let mut request = self.client.request(method, address);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
         if let Some(bearer) = &self.bearer {
             request = request.header(AUTHORIZATION, bearer.clone());
         }

@@ -54,7 +54,7 @@ impl RemoteSettings {
 }
 
 /// A key that is never shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {

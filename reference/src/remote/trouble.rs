@@ -59,6 +59,23 @@ pub struct ServerError {
     pub error: RemoteError,
 }
 
+impl ServerError {
+    /// The same for whoever may not know where the server is.
+    pub fn unnamed(&self) -> String {
+        let role = self.role;
+        match &self.error {
+            RemoteError::Unavailable { .. } => format!("the {role} does not answer"),
+            RemoteError::Limited { .. } => format!("the {role} has had too many requests"),
+            RemoteError::Refused { status, .. } => format!("the {role} refused with HTTP {status}"),
+            RemoteError::Malformed { .. } => format!("the {role} does not have what it should have"),
+            RemoteError::Open { retry_after, .. } => {
+                let when = when(Some(*retry_after));
+                format!("the {role} failed three times within a minute: it is asked again {when}")
+            }
+        }
+    }
+}
+
 impl fmt::Display for ServerError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let role = self.role;

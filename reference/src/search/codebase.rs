@@ -8,6 +8,7 @@ use crate::search::question::{Question, RetrievalError};
 use crate::search::retrieval::Retrieval;
 use crate::search::score::Scale;
 use crate::search::step::EMBEDDING;
+use crate::search::unreached;
 use crate::store::contract::Patience;
 use crate::store::filter::Filter;
 
@@ -66,9 +67,9 @@ impl Retrieval {
     ) -> Result<Vec<Applying>, RetrievalError> {
         let question = Question { passes_memory: true, ..Question::new(change, CANDIDATES) };
         let findings = self.search(&question).await?;
-        if findings.degraded.contains(&EMBEDDING) {
+        if findings.degraded.iter().any(|scope| [EMBEDDING, unreached::SCOPE].contains(scope)) {
             // By words alone "none applies" would be a guess.
-            return Err(RetrievalError::Embedder("the embedder does not answer".to_owned()));
+            return Err(RetrievalError::Embedder("the vectors cannot be had".to_owned()));
         }
         let scale = Scale::of(self.library.vectors().embedder().model());
         let min_score = min_score.unwrap_or(related(scale));

@@ -47,6 +47,8 @@ pub mod reranking;
 pub mod writer;
 #[cfg(feature = "generator")]
 pub mod written;
+#[cfg(feature = "chroma")]
+mod unreached;
 #[cfg(feature = "project")]
 pub mod codebase;
 

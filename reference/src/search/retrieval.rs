@@ -166,7 +166,10 @@ impl Retrieval {
             search = step.widen(search).await?;
         }
         search.embed(usize::MAX).await?;
-        self.gather(&mut search).await?;
+        let gathered = self.gather(&mut search).await;
+        #[cfg(feature = "chroma")]
+        let gathered = if search.goes_by_words(&gathered) { self.gather(&mut search).await } else { gathered };
+        gathered?;
         for step in &self.steps {
             step.refine(&mut search).await?;
         }

@@ -131,11 +131,8 @@ impl<'a> Search<'a> {
 
     /// Both retrievers, as this search wants them.
     pub fn retrievers(&self) -> Retrievers<'a> {
-        let scale = if self.findings.degraded.contains(&EMBEDDING) {
-            Scale::Words
-        } else {
-            Scale::of(self.embedding.library.vectors().embedder().model())
-        };
+        let blank = self.query_vectors.vectors.first().is_some_and(|vector| vector.is_empty());
+        let scale = if blank { Scale::Words } else { Scale::of(self.embedding.library.vectors().embedder().model()) };
         Retrievers { stages: self.embedding.stages, tuning: self.tuning, scale }
     }
 }

@@ -56,8 +56,7 @@ pub struct HealthReport {
 /// The memory of answers and questions.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Cache {
-    /// The share of questions of the last five minutes that met something remembered; null where
-    /// nobody asked.
+    /// The share of questions of the last five minutes that met something remembered; null where nobody asked.
     pub hit_rate: Option<f64>,
     /// Answers remembered; null where nobody looked.
     pub answers: Option<i64>,
@@ -120,6 +119,10 @@ impl Trouble {
             return Self::of("pool_saturated", error.to_string());
         }
         tracing::warn!(%error, "health found the store failing");
+        #[cfg(feature = "chroma")]
+        if let StoreError::Vectors(error) = error {
+            return Self::of("vector_store_unreachable", error.unnamed());
+        }
         Self::of("vector_store_unreachable", "the store fails")
     }
 }

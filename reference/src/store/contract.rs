@@ -1,8 +1,7 @@
 //! What a store of chunks can do, whichever database is behind it.
 //!
-//! Two databases are behind it today: SQLite, whose vectors are scanned in memory and exact, and
-//! PostgreSQL with pgvector, whose vectors are found by HNSW. A third needs an implementation of
-//! the two traits here and nothing else.
+//! SQLite scans vectors in memory, PostgreSQL finds them by HNSW, and Chroma keeps them for an SQLite that has the rest.
+//! A further one needs an implementation of the two traits here and nothing else.
 //!
 //! A search holds one connection at a time, and gives it back while a language model writes for it:
 //! whoever holds one never waits for a second, so the pool is one narrow place and saturation is one error.
@@ -128,4 +127,9 @@ pub trait Connection: Debug + Send + Besides {
 
     /// Any stored vector, with its source: what a health check searches with.
     async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError>;
+
+    /// Whether vectors that should be there were missed in what was asked so far.
+    fn lacks_vectors(&self) -> bool {
+        false
+    }
 }

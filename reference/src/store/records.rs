@@ -59,6 +59,10 @@ pub enum StoreError {
         /// Numbers in a vector that should go in.
         wanted: usize,
     },
+    /// The vectors, which another server keeps, cannot be had.
+    #[cfg(feature = "chroma")]
+    #[error(transparent)]
+    Vectors(#[from] crate::remote::trouble::ServerError),
     /// The database said no.
     #[error("the store fails: {0}")]
     Sql(#[from] sqlx::Error),

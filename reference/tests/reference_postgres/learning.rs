@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serin_reference::store::cache::NewAnswer;
 use serin_reference::store::contract::Store;
 
-use crate::Two;
 use crate::pieces::{Piece, answer, connect, later, now, remembered};
+use crate::table::Two;
 
 async fn keep(store: &dyn Store, number: u8, sources: &[&'static str]) {
     let mut held = connect(store).await;

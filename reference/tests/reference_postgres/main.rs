@@ -11,61 +11,15 @@ mod learning;
 mod pieces;
 mod searching;
 mod server;
+mod table;
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use serin_reference::store::contract::Store;
 use serin_reference::store::postgres::open::{PostgresOptions, PostgresStore};
 use serin_reference::store::sqlite::open::SqliteStore;
 
 use crate::server::{PASSWORD, Server};
-
-/// Two stores on one new database, as two servers have them.
-pub(crate) struct Two {
-    pub(crate) one: Arc<dyn Store>,
-    pub(crate) other: Arc<dyn Store>,
-    /// Whether its vectors are found by HNSW, which need not find every one.
-    pub(crate) is_approximate: bool,
-}
-
-/// What shows that a sentence is so.
-type Shows = fn(Arc<Two>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
-type Row = (&'static str, Shows);
-
-/// A sentence and the function that shows it.
-macro_rules! rows {
-    ($($says:literal => $shows:path,)+) => { &[$(($says, |two| Box::pin($shows(two)))),+] };
-}
-
-const CONTRACT: &[Row] = rows![
-    "a source is added, unchanged, changed and removed, and every change is counted" => contract::a_source_lives,
-    "the same text with another fact is a change" => contract::a_fact_is_a_change,
-    "a source comes back as it was given" => contract::a_source_comes_back,
-    "facts are written, overwritten and forgotten" => contract::facts_are_kept,
-    "a wipe leaves nothing, and no key is used again" => contract::a_wipe_leaves_nothing,
-    "a full pool says so, and serves again" => contract::a_full_pool_says_so,
-    "two servers write at once and nothing is lost" => contract::two_write_at_once,
-    "filters narrow both arms" => searching::filters_narrow,
-    "words are ranked by BM25" => searching::words_are_ranked,
-    "what was written over and over weighs what it weighed at first" => searching::weights_stay,
-    "terms have holders" => searching::terms_have_holders,
-    "what has no vector is found by its words and names" => searching::words_need_no_vectors,
-    "the nearest of 2,000 vectors are those of an exact scan" => searching::the_nearest_are_found,
-    "what a fault strikes is not found, and the rest is" => searching::faults_strike,
-    "an answer is kept until the index changes" => learning::answers_are_kept,
-    "a conversation remembers what it was shown" => learning::conversations_remember,
-    "the oldest vectors and answers make room" => learning::the_oldest_make_room,
-];
-
-async fn check(says: &str, two: Two, shows: Shows) {
-    let two = Arc::new(two);
-    let ended = tokio::spawn(shows(Arc::clone(&two))).await;
-    assert!(ended.is_ok(), "not so in {}: {says}", if two.is_approximate { "PostgreSQL" } else { "SQLite" });
-    two.one.close().await;
-    two.other.close().await;
-}
+use crate::table::{CONTRACT, Two, check};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_keeps_the_contract() {
@@ -74,7 +28,7 @@ async fn a_file_keeps_the_contract() {
         let path = folder.path().join("index.db");
         let one = Arc::new(SqliteStore::open(&path).await.unwrap());
         let other = Arc::new(SqliteStore::open(&path).await.unwrap());
-        check(says, Two { one, other, is_approximate: false }, *shows).await;
+        check(says, Two { one, other, name: "SQLite", is_approximate: false, keeps_bits: true }, *shows).await;
     }
 }
 
@@ -91,7 +45,8 @@ async fn a_database_keeps_the_contract() {
             let url = server.url(PASSWORD);
             let (one, other) =
                 tokio::join!(PostgresStore::open(&url, options.clone()), PostgresStore::open(&url, options));
-            let two = Two { one: Arc::new(one.unwrap()), other: Arc::new(other.unwrap()), is_approximate: true };
+            let (one, other) = (Arc::new(one.unwrap()), Arc::new(other.unwrap()));
+            let two = Two { one, other, name: "PostgreSQL", is_approximate: true, keeps_bits: true };
             check(says, two, *shows).await;
             println!("{says}: {} ms", started.elapsed().as_millis());
         }

@@ -11,8 +11,8 @@ use serin_reference::lab::switches::Faults;
 use serin_reference::store::contract::Store;
 use serin_reference::store::filter::Filter;
 
-use crate::Two;
 use crate::pieces::{Piece, connect, drawn, near, unit, worded};
+use crate::table::Two;
 
 async fn check_filter(store: &dyn Store, says: &str, change: impl FnOnce(&mut Filter), expected: &[&str]) {
     let mut filter = Filter::default();

@@ -17,7 +17,7 @@ pub struct InMemoryVectors {
     width: usize,
     numbers: Vec<f32>,
     entries: Vec<Entry>,
-    sources: Vec<Slot>,
+    pub(in crate::store) sources: Vec<Slot>,
     by_name: HashMap<String, u32>,
     dead: usize,
     reachable: usize,
@@ -25,17 +25,17 @@ pub struct InMemoryVectors {
 
 /// Whose vector it is; keys only ever grow along the slice.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
-    id: i64,
-    slot: u32,
-    ordinal: u32,
+pub(in crate::store) struct Entry {
+    pub(in crate::store) id: i64,
+    pub(in crate::store) slot: u32,
+    pub(in crate::store) ordinal: u32,
 }
 
 #[derive(Debug, Clone)]
-struct Slot {
-    facts: SourceFacts,
+pub(in crate::store) struct Slot {
+    pub(in crate::store) facts: SourceFacts,
     generation: i64,
-    is_alive: bool,
+    pub(in crate::store) is_alive: bool,
     /// Its chunks that have a vector.
     reachable: usize,
 }
@@ -138,12 +138,8 @@ impl InMemoryVectors {
     /// The kinds of sources that are here.
     pub fn kinds(&self) -> BTreeSet<String> {
         let alive = self.sources.iter().filter(|slot| slot.is_alive);
-        alive
-            .map(|slot| slot.facts.source_type.as_str())
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .map(str::to_owned)
-            .collect()
+        let kinds: BTreeSet<&str> = alive.map(|slot| slot.facts.source_type.as_str()).collect();
+        kinds.into_iter().map(str::to_owned).collect()
     }
 
     /// The first vector that can be found, with its source.
@@ -155,7 +151,7 @@ impl InMemoryVectors {
         alive.next().map(|(entry, vector)| (self.sources[entry.slot as usize].facts.source.as_str(), vector))
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&Entry, &[f32])> {
+    pub(in crate::store) fn iter(&self) -> impl Iterator<Item = (&Entry, &[f32])> {
         self.entries.iter().zip(self.numbers.chunks_exact(self.width.max(1)))
     }
 
@@ -179,8 +175,7 @@ impl InMemoryVectors {
     }
 }
 
-/// Orders a heap so that the worst of the best is on top: the least cosine, and among equal ones the
-/// last place.
+/// Orders a heap so that the worst of the best is on top: the least cosine, and among equal ones the last place.
 #[derive(Debug, PartialEq)]
 struct Worst<'m> {
     cosine: f32,
@@ -250,8 +245,7 @@ mod tests {
         let twin = [1.0, 4.0, 0.0, 0.0];
         memory.put(facts("twin"), 2, std::iter::once((9, 0, twin.as_slice())));
         check("equal ones by source", &memory, 2, &[4, 9]);
-        let early = [1.0, 4.0, 0.0, 0.0];
-        memory.put(facts("early"), 3, std::iter::once((11, 0, early.as_slice())));
+        memory.put(facts("early"), 3, std::iter::once((11, 0, twin.as_slice())));
         check("whatever was written first", &memory, 2, &[11, 4]);
         memory.remove("early");
         memory.remove("s4");

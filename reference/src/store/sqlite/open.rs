@@ -26,9 +26,9 @@ const BUSY_LIMIT: Duration = Duration::from_secs(10);
 /// A store in a file.
 #[derive(Debug)]
 pub struct SqliteStore {
-    pool: ConnectionPool<Sqlite>,
-    writing: tokio::sync::Mutex<()>,
-    memory: Arc<SharedVectors>,
+    pub(in crate::store) pool: ConnectionPool<Sqlite>,
+    pub(in crate::store) writing: tokio::sync::Mutex<()>,
+    pub(in crate::store) memory: Arc<SharedVectors>,
 }
 
 impl SqliteStore {
@@ -69,7 +69,7 @@ impl Store for SqliteStore {
     async fn replace(&self, new: NewSource<'_>) -> Result<Replaced, StoreError> {
         let _alone = self.writing.lock().await;
         let mut connection = self.pool.acquire(Patience::Writer).await?;
-        writing::replace(&mut connection, &self.memory, &new).await
+        writing::replace(&mut connection, &self.memory, &new, None).await
     }
 
     async fn remove(&self, source: &str) -> Result<bool, StoreError> {

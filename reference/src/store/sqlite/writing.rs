@@ -10,7 +10,7 @@ use crate::store::sqlite::blob::to_blob;
 use crate::store::sqlite::following::SharedVectors;
 use crate::text::names;
 
-/// Replaces a source.
+/// Replaces a source; its chunks have the keys from `reserved` on, where they were reserved before.
 ///
 /// # Errors
 /// `Full`, `Sql`; nothing has changed then.
@@ -18,6 +18,7 @@ pub async fn replace(
     connection: &mut SqliteConnection,
     memory: &SharedVectors,
     new: &NewSource<'_>,
+    reserved: Option<i64>,
 ) -> Result<Replaced, StoreError> {
     let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
     let known = is_same(&mut work, new).await?;
@@ -30,7 +31,7 @@ pub async fn replace(
     delete(&mut work, new.source).await?;
     let generation = next_generation(&mut work).await?;
     insert_source(&mut work, new, generation).await?;
-    let first = reserve_ids(&mut work, new.chunks.len()).await?;
+    let first = if let Some(first) = reserved { first } else { reserve_ids(&mut work, new.chunks.len()).await? };
     for (number, (chunk, vector)) in (0_i64..).zip(new.chunks) {
         insert_chunk(&mut work, new.source, first + number, number, chunk, vector.as_deref()).await?;
     }
@@ -59,7 +60,7 @@ pub async fn replace(
 
 /// Whether a source is there just as it is to be written; `None` where it is not there at all. Who
 /// brought it does not matter: the first did.
-async fn is_same(work: &mut SqliteConnection, new: &NewSource<'_>) -> Result<Option<bool>, StoreError> {
+pub(crate) async fn is_same(work: &mut SqliteConnection, new: &NewSource<'_>) -> Result<Option<bool>, StoreError> {
     let same = sqlx::query_scalar(
         "SELECT content_hash = $2 AND parser = $3 AND source_type = $4 AND collection = $5 AND tags = $6 \
          AND dated IS $7 AND volatility = $8 FROM sources WHERE source = $1",
