@@ -14,8 +14,9 @@
 //!
 //! Beside it, each a feature of `Cargo.toml`, all but `local-models` on by default: more ways to cut (`chunkers`), to
 //! rank (`weights`, `rerank`) and to remember (`memory`), models of others (`remote`, `generator`, `bert`) and the
-//! laboratory's own (`builtin`), stores (`postgres`, `chroma`), secrets taken out (`secrets`), unknown names refused
-//! (`names`), older clients (`sessions`), broken ones (`strict`), counters (`metrics`, `census`) and one more tool
+//! laboratory's own (`builtin`), stores (`postgres`, `chroma`), texts out of HTML, PDF and DOCX (`documents`, the room
+//! `extract`), secrets taken out (`secrets`), unknown names refused (`names`), older clients (`sessions`), broken ones
+//! (`strict`), counters (`metrics`, `census`) and one more tool
 //! (`vectors`); `project` and its codebase; `data` and figures; `lab`, which stands around all of them and breaks them on
 //! request; and `cli`, the commands that `serin reference` and the binary `serin-reference` have alike.
 
@@ -27,6 +28,8 @@ pub mod chunk;
 #[cfg(feature = "figures")]
 pub mod data;
 pub mod embed;
+#[cfg(feature = "documents")]
+pub mod extract;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod search;

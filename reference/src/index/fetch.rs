@@ -6,15 +6,21 @@ use std::path::{Component, Path};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, Url};
 
 use serin_outbound::guard;
 use serin_outbound::names::Guarded;
 
+use crate::extract::budget::FILE_BYTES_MAX;
+use crate::extract::kind::Kind;
+use crate::extract::refusal::Refusal;
+use crate::extract::thread;
 use crate::index::walk::{Selection, is_text};
 
-/// The largest file or answer that is read: a document of the longest kind, in four-byte letters.
-const BYTES_MAX: usize = 1 << 20;
+/// The largest text that is read: a document of the longest kind, in four-byte letters. Of other kinds it is what
+/// `extract` takes, pictures included.
+const TEXT_BYTES_MAX: usize = 1 << 20;
 /// How long an address may take, from name to last byte.
 const URL_WITHIN: Duration = Duration::from_secs(15);
 
@@ -54,8 +60,16 @@ pub enum FetchError {
         why: String,
     },
     /// It is too large.
-    #[error("'{0}' is larger than {BYTES_MAX} bytes: split it")]
-    TooLarge(String),
+    #[error("'{0}' is larger than {1} bytes: split it")]
+    TooLarge(String, usize),
+    /// There is no text in it, or none that can be got out.
+    #[error("'{name}' has no text for the index: {why}")]
+    NoText {
+        /// As it was named.
+        name: String,
+        /// Why not, and the mend.
+        why: Refusal,
+    },
 }
 
 impl FetchError {
@@ -63,17 +77,26 @@ impl FetchError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoRoot | Self::Outside(_) | Self::Refused { .. } => "FILE_NOT_ALLOWED",
-            Self::Unreadable { .. } => "DOCUMENT_UNREADABLE",
-            Self::TooLarge(_) => "BUDGET_LIMIT_EXCEEDED",
+            Self::Unreadable { .. } | Self::NoText { .. } => "DOCUMENT_UNREADABLE",
+            Self::TooLarge(..) => "BUDGET_LIMIT_EXCEEDED",
         }
     }
 }
 
+/// A document's text, and what the text was in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Its text.
+    pub text: String,
+    /// What it was in.
+    pub kind: Kind,
+}
+
 impl Fetcher {
     /// The own name and the text of a document that is named by a file or an address; `None` where it is not.
-    pub async fn named(&self, file: Option<&str>, url: Option<&str>) -> Option<(String, Result<String, FetchError>)> {
+    pub async fn named(&self, file: Option<&str>, url: Option<&str>) -> Option<(String, Result<Fetched, FetchError>)> {
         match (file, url) {
-            (Some(file), _) => Some((file.to_owned(), self.file(file))),
+            (Some(file), _) => Some((file.to_owned(), self.file(file).await)),
             (None, Some(url)) => Some((url.to_owned(), self.url(url).await)),
             (None, None) => None,
         }
@@ -89,7 +112,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// `FetchError`.
-    pub fn file(&self, name: &str) -> Result<String, FetchError> {
+    pub async fn file(&self, name: &str) -> Result<Fetched, FetchError> {
         let below = self.below.as_ref().or(self.project.as_ref()).ok_or(FetchError::NoRoot)?;
         let outside = || FetchError::Outside(shown(name));
         let path = Path::new(name);
@@ -105,24 +128,25 @@ impl Fetcher {
         if !facts.is_file() {
             return Err(FetchError::Unreadable { name: shown(name), why: "it is no file".to_owned() });
         }
-        if facts.len() > BYTES_MAX as u64 {
-            return Err(FetchError::TooLarge(shown(name)));
+        if facts.len() > FILE_BYTES_MAX as u64 {
+            return Err(FetchError::TooLarge(shown(name), FILE_BYTES_MAX));
         }
         let refused = |why: String| FetchError::Refused { name: shown(name), why };
         let project = self.project.as_ref().filter(|project| path.starts_with(project.root()));
         let file = project.unwrap_or(below).file(&path).map_err(refused)?;
         let bytes = std::fs::read(&file.path).map_err(unreadable)?;
-        if !is_text(&bytes) {
+        let kind = Kind::of(name, None, &bytes);
+        if kind == Kind::Text && !is_text(&bytes) {
             return Err(refused("not a text: send what it says as 'text'".to_owned()));
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        read(name, kind, bytes).await
     }
 
     /// The text at a public address. Redirects are not followed: each would be another address to judge.
     ///
     /// # Errors
     /// `FetchError`.
-    pub async fn url(&self, name: &str) -> Result<String, FetchError> {
+    pub async fn url(&self, name: &str) -> Result<Fetched, FetchError> {
         let unreadable = |why: String| FetchError::Unreadable { name: shown(name), why };
         let url = Url::parse(name).map_err(|error| unreadable(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -146,9 +170,19 @@ impl Fetcher {
         if !answer.status().is_success() {
             return Err(unreadable(format!("it answers {}", answer.status())));
         }
+        let media_type = answer.headers().get(CONTENT_TYPE).and_then(|told| told.to_str().ok()).map(str::to_owned);
         let bytes = bounded(answer, name).await?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        read(name, Kind::of(name, media_type.as_deref(), &bytes), bytes).await
     }
+}
+
+/// The text of what was fetched.
+async fn read(name: &str, kind: Kind, bytes: Vec<u8>) -> Result<Fetched, FetchError> {
+    if kind == Kind::Text && bytes.len() > TEXT_BYTES_MAX {
+        return Err(FetchError::TooLarge(shown(name), TEXT_BYTES_MAX));
+    }
+    let text = thread::text(kind, bytes).await.map_err(|why| FetchError::NoText { name: shown(name), why })?;
+    Ok(Fetched { text, kind })
 }
 
 async fn bounded(mut answer: Response, name: &str) -> Result<Vec<u8>, FetchError> {
@@ -156,8 +190,8 @@ async fn bounded(mut answer: Response, name: &str) -> Result<Vec<u8>, FetchError
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await.map_err(unreadable)? {
         bytes.extend_from_slice(&piece);
-        if bytes.len() > BYTES_MAX {
-            return Err(FetchError::TooLarge(shown(name)));
+        if bytes.len() > FILE_BYTES_MAX {
+            return Err(FetchError::TooLarge(shown(name), FILE_BYTES_MAX));
         }
     }
     Ok(bytes)
@@ -218,11 +252,11 @@ mod tests {
     }
 
     /// What becomes of a file by its name: its text, or the code of the refusal and a part of its reason.
-    fn check(says: &str, name: &str, expected: Result<&str, (&str, &str)>) {
+    async fn check(says: &str, name: &str, expected: Result<&str, (&str, &str)>) {
         let folder = tempfile::tempdir().unwrap();
         let fetcher = Fetcher::new(None, Some(project(folder.path())), Vec::new());
-        match (fetcher.file(name), expected) {
-            (Ok(text), Ok(expected)) => assert_eq!(text, expected, "{says}"),
+        match (fetcher.file(name).await, expected) {
+            (Ok(fetched), Ok(expected)) => assert_eq!(fetched.text, expected, "{says}"),
             (Err(error), Err((code, part))) => {
                 let message = error.to_string();
                 assert!(error.code() == code && message.contains(part), "{says}: {} {message}", error.code());
@@ -235,65 +269,66 @@ mod tests {
     const NOT_ALLOWED: &str = "FILE_NOT_ALLOWED";
     const UNREADABLE: &str = "DOCUMENT_UNREADABLE";
 
-    #[test]
-    fn files_are_read_below_the_folder_only() {
-        check("a file below", "sub/a.md", Ok("open"));
-        check("with a dot", "./sub/a.md", Ok("open"));
-        check("a way out", "../closed.md", Err((NOT_ALLOWED, "not below")));
-        check("a way out and in", "sub/../../closed.md", Err((NOT_ALLOWED, "not below")));
-        check("a way up and down within", "sub/../sub/a.md", Err((NOT_ALLOWED, "not below")));
-        check("an absolute path", "/etc/passwd", Err((NOT_ALLOWED, "not below")));
-        check("a folder", "sub", Err((UNREADABLE, "no file")));
-        check("the folder itself", "", Err((UNREADABLE, "no file")));
-        check("nothing", "no.md", Err((UNREADABLE, "")));
-        assert!(matches!(Fetcher::default().file("sub/a.md"), Err(FetchError::NoRoot)));
+    #[tokio::test]
+    async fn files_are_read_below_the_folder_only() {
+        check("a file below", "sub/a.md", Ok("open")).await;
+        check("with a dot", "./sub/a.md", Ok("open")).await;
+        check("a way out", "../closed.md", Err((NOT_ALLOWED, "not below"))).await;
+        check("a way out and in", "sub/../../closed.md", Err((NOT_ALLOWED, "not below"))).await;
+        check("a way up and down within", "sub/../sub/a.md", Err((NOT_ALLOWED, "not below"))).await;
+        check("an absolute path", "/etc/passwd", Err((NOT_ALLOWED, "not below"))).await;
+        check("a folder", "sub", Err((UNREADABLE, "no file"))).await;
+        check("the folder itself", "", Err((UNREADABLE, "no file"))).await;
+        check("nothing", "no.md", Err((UNREADABLE, ""))).await;
+        assert!(matches!(Fetcher::default().file("sub/a.md").await, Err(FetchError::NoRoot)));
     }
 
-    #[test]
-    fn what_the_walk_passes_over_is_refused_by_name_too() {
-        check("a hidden file, though allowed", ".env", Err((NOT_ALLOWED, "hidden")));
-        check("with a dot before it", "./.env", Err((NOT_ALLOWED, "hidden")));
-        check("in a hidden folder", ".git/config", Err((NOT_ALLOWED, "hidden")));
-        check("what git ignores", "ignored.md", Err((NOT_ALLOWED, "ignored by git")));
-        check("in a folder that git ignores", "build/a.md", Err((NOT_ALLOWED, "ignored by git")));
-        check("what is denied", "drafts/a.md", Err((NOT_ALLOWED, "in the deny list: name another file, or mend")));
-        check("what is not allowed", "a.key", Err((NOT_ALLOWED, "not in the allow list")));
-        check("too large", "large.md", Err((NOT_ALLOWED, "larger than 40 bytes")));
-        check("no text", "zero.md", Err((NOT_ALLOWED, "not a text")));
-        check("the index", "index.db", Err((NOT_ALLOWED, "the index's own")));
-        check("what lies beside it", "index.db-wal", Err((NOT_ALLOWED, "the index's own")));
-        check("its configuration", ".serin-reference/config.yaml", Err((NOT_ALLOWED, "hidden")));
+    #[tokio::test]
+    async fn what_the_walk_passes_over_is_refused_by_name_too() {
+        check("a hidden file, though allowed", ".env", Err((NOT_ALLOWED, "hidden"))).await;
+        check("with a dot before it", "./.env", Err((NOT_ALLOWED, "hidden"))).await;
+        check("in a hidden folder", ".git/config", Err((NOT_ALLOWED, "hidden"))).await;
+        check("what git ignores", "ignored.md", Err((NOT_ALLOWED, "ignored by git"))).await;
+        check("in a folder that git ignores", "build/a.md", Err((NOT_ALLOWED, "ignored by git"))).await;
+        check("what is denied", "drafts/a.md", Err((NOT_ALLOWED, "in the deny list: name another file, or mend")))
+            .await;
+        check("what is not allowed", "a.key", Err((NOT_ALLOWED, "not in the allow list"))).await;
+        check("too large", "large.md", Err((NOT_ALLOWED, "larger than 40 bytes"))).await;
+        check("no text", "zero.md", Err((NOT_ALLOWED, "not a text"))).await;
+        check("the index", "index.db", Err((NOT_ALLOWED, "the index's own"))).await;
+        check("what lies beside it", "index.db-wal", Err((NOT_ALLOWED, "the index's own"))).await;
+        check("its configuration", ".serin-reference/config.yaml", Err((NOT_ALLOWED, "hidden"))).await;
     }
 
-    #[test]
-    fn no_other_spelling_gets_around_it() {
-        check("percent-encoded", "%2eenv", Err((UNREADABLE, "")));
-        check("a way out, percent-encoded", "%2e%2e/closed.md", Err((UNREADABLE, "")));
-        check("as an address", "file:///open/.env", Err((UNREADABLE, "")));
-        check("with a zero", ".env\0.md", Err((UNREADABLE, "")));
+    #[tokio::test]
+    async fn no_other_spelling_gets_around_it() {
+        check("percent-encoded", "%2eenv", Err((UNREADABLE, ""))).await;
+        check("a way out, percent-encoded", "%2e%2e/closed.md", Err((UNREADABLE, ""))).await;
+        check("as an address", "file:///open/.env", Err((UNREADABLE, ""))).await;
+        check("with a zero", ".env\0.md", Err((UNREADABLE, ""))).await;
         #[cfg(unix)]
         {
-            check("a link out", "out.md", Err((NOT_ALLOWED, "not below")));
-            check("a link to a hidden file", "env.md", Err((NOT_ALLOWED, "hidden")));
-            check("through a link to a hidden folder", "git/config", Err((NOT_ALLOWED, "hidden")));
-            check("a link to what may be read", "inside.md", Ok("open"));
+            check("a link out", "out.md", Err((NOT_ALLOWED, "not below"))).await;
+            check("a link to a hidden file", "env.md", Err((NOT_ALLOWED, "hidden"))).await;
+            check("through a link to a hidden folder", "git/config", Err((NOT_ALLOWED, "hidden"))).await;
+            check("a link to what may be read", "inside.md", Ok("open")).await;
         }
         #[cfg(target_os = "linux")]
-        check("in capitals", ".ENV", Err((UNREADABLE, "")));
+        check("in capitals", ".ENV", Err((UNREADABLE, ""))).await;
     }
 
-    #[test]
-    fn a_folder_that_is_opened_besides_opens_no_project_further() {
+    #[tokio::test]
+    async fn a_folder_that_is_opened_besides_opens_no_project_further() {
         let folder = tempfile::tempdir().unwrap();
         let project = project(folder.path());
         let below = Selection::all(folder.path()).unwrap();
         let around = Fetcher::new(Some(below), Some(project.clone()), Vec::new());
-        assert_eq!(around.file("closed.md").unwrap(), "SECRET", "the operator has opened it");
-        assert_eq!(around.file("open/sub/a.md").unwrap(), "open");
-        assert!(matches!(around.file("open/drafts/a.md"), Err(FetchError::Refused { .. })));
+        assert_eq!(around.file("closed.md").await.unwrap().text, "SECRET", "the operator has opened it");
+        assert_eq!(around.file("open/sub/a.md").await.unwrap().text, "open");
+        assert!(matches!(around.file("open/drafts/a.md").await, Err(FetchError::Refused { .. })));
         let drafts = Selection::all(&folder.path().join("open/drafts")).unwrap();
         let within = Fetcher::new(Some(drafts), Some(project), Vec::new());
-        assert!(matches!(within.file("a.md"), Err(FetchError::Refused { .. })));
+        assert!(matches!(within.file("a.md").await, Err(FetchError::Refused { .. })));
     }
 
     #[tokio::test]

@@ -11,6 +11,8 @@ use chrono::{DateTime, Utc};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 
+use crate::extract::kind::Kind;
+use crate::extract::thread;
 use crate::index::document::Document;
 use crate::index::library::{DOCUMENT_CHARS_MAX, Library, LibraryError};
 use crate::index::walk::{File, Selection, Skipped, Walked, is_text};
@@ -199,11 +201,19 @@ async fn index_file(
     };
     spent.files += 1;
     spent.bytes += file.bytes;
-    if !is_text(&bytes) {
+    let kind = Kind::of(&file.source, None, &bytes);
+    if kind == Kind::Text && !is_text(&bytes) {
         report.skip(Skipped { source: file.source.clone(), why: "not a text".to_owned() });
         return Ok(());
     }
-    let text = String::from_utf8_lossy(&bytes);
+    let text = match thread::text(kind, bytes).await {
+        Ok(text) => text,
+        Err(refusal) => {
+            // Nor is a document whose text cannot be got out.
+            report.skip(Skipped { source: file.source.clone(), why: refusal.to_string() });
+            return Ok(());
+        }
+    };
     let letters = text.chars().count();
     if letters > DOCUMENT_CHARS_MAX {
         report.skip_long(&file.source, letters);
@@ -214,7 +224,7 @@ async fn index_file(
     }
     let rule = plan.rules.iter().find(|rule| rule.fits(&file.source));
     let document = Document {
-        source_type: rule.map_or("file", |rule| &rule.source_type),
+        source_type: rule.map_or(kind.source_type().unwrap_or("file"), |rule| &rule.source_type),
         collection: rule.map_or("", |rule| &rule.collection),
         tags: rule.map_or(&[], |rule| &rule.tags),
         volatility: rule.map_or(Volatility::Normal, |rule| rule.volatility),

@@ -60,7 +60,7 @@ pub(super) struct BudgetsConfig {
 
 impl Default for BudgetsConfig {
     fn default() -> Self {
-        Self { files: 20_000, bytes: 200_000_000, file_bytes: 800_000, tokens: 20_000_000 }
+        Self { files: 20_000, bytes: 200_000_000, file_bytes: 16_000_000, tokens: 20_000_000 }
     }
 }
 

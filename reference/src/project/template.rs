@@ -18,10 +18,12 @@ store:
 
 index:
   roots: ["."]                       # folders of the project
-  allow: ["*.md", "*.txt", "*.rst"]  # patterns as git writes them; nothing else is read
+  # Patterns as git writes them; nothing else is read. Of HTML the article, of PDF and DOCX the text is indexed.
+  allow: ["*.md", "*.txt", "*.rst", "*.html", "*.htm", "*.pdf", "*.docx"]
   deny: ["node_modules/", "target/", "*.min.*", "*.lock"]
-  # A document has 200000 characters at most: above 800000, file_bytes lets nothing more in.
-  budgets: { files: 20000, bytes: 200000000, file_bytes: 800000, tokens: 20000000 }
+  # A document has 200000 characters of text at most: of texts, file_bytes lets nothing more in above 800000, of PDF and
+  # DOCX with their pictures it does, up to 16777216.
+  budgets: { files: 20000, bytes: 200000000, file_bytes: 16000000, tokens: 20000000 }
   # What is known of files by their path; the first rule that fits counts. For a codebase:
   #   - { files: "docs/rules/**", source_type: constraints }
   #   - { files: "docs/patterns/**", source_type: patterns }

@@ -138,8 +138,11 @@ fn number<const N: u32>() -> u32 {
     N
 }
 
+/// The kind of a document where nobody says one.
+pub const PLAIN_TYPE: &str = "document";
+
 fn plain() -> String {
-    "document".to_owned()
+    PLAIN_TYPE.to_owned()
 }
 
 /// Reads arguments.

@@ -2,6 +2,7 @@
 
 use crate::index::fetch::Fetcher;
 use crate::index::walk::Selection;
+use crate::serve::arguments::{IndexArguments, PLAIN_TYPE};
 use crate::serve::options::Options;
 
 impl Options {
@@ -19,5 +20,14 @@ impl Options {
         #[cfg(not(feature = "project"))]
         let project = None;
         Ok(Fetcher::new(below, project, self.allow_private.clone()))
+    }
+}
+
+impl IndexArguments {
+    /// Takes what a document was in, such as `pdf`, for its kind where the caller says none.
+    pub(super) fn was_in(&mut self, kind: Option<&str>) {
+        if let Some(kind) = kind.filter(|_| self.source_type == PLAIN_TYPE) {
+            kind.clone_into(&mut self.source_type);
+        }
     }
 }

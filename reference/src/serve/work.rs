@@ -62,11 +62,11 @@ impl ServerState {
     pub async fn index(&self, arguments: JsonObject) -> Envelope<IndexData> {
         let ignored = arguments::strange::<IndexArguments>(&arguments);
         let asked = arguments::read::<IndexArguments>(arguments).and_then(arguments::document);
-        let (wanted, cutting) = match asked {
+        let (mut wanted, cutting) = match asked {
             Ok(asked) => asked,
             Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
         };
-        let (name, text) = match self.document_text(&wanted).await {
+        let (name, text) = match self.document_text(&mut wanted).await {
             Ok(found) => found,
             Err((code, why)) => return Envelope::error(code, why),
         };
@@ -123,12 +123,13 @@ impl ServerState {
     ///
     /// # Errors
     /// A code, and what is wrong.
-    async fn document_text(&self, wanted: &IndexArguments) -> Result<(String, String), (&'static str, String)> {
+    async fn document_text(&self, wanted: &mut IndexArguments) -> Result<(String, String), (&'static str, String)> {
         #[cfg(feature = "fetch")]
         if let Some((own, fetched)) = self.fetcher.named(wanted.file.as_deref(), wanted.url.as_deref()).await {
-            let text = fetched.map_err(|error| (error.code(), error.to_string()))?;
+            let fetched = fetched.map_err(|error| (error.code(), error.to_string()))?;
+            wanted.was_in(fetched.kind.source_type());
             let name = if wanted.source.is_empty() { own } else { wanted.source.clone() };
-            return Ok((name, text));
+            return Ok((name, fetched.text));
         }
         let none = || ("INVALID_ARGUMENT", "this server is sent documents: send the document's 'text'".to_owned());
         Ok((wanted.source.clone(), wanted.text.clone().ok_or_else(none)?))
