@@ -199,6 +199,8 @@ async fn what_tools_answer_fits_what_they_say_of_it() {
         ("list_sources", json!({"cursor": "x"}), "error"),
         ("generate_embedding", json!({"text": "a pool that runs dry"}), "ok"),
         ("generate_embedding", json!({"text": ""}), "error"),
+        ("generate_embedding", json!({"texts": ["a pool that runs dry", "a kiln"]}), "ok"),
+        ("generate_embedding", json!({"texts": vec!["a"; 65]}), "error"),
         ("check_constraints", json!({"change": "retry writes without a lock", "min_score": 0}), "ok"),
         ("query_impact", json!({"symbol": "splitmix64"}), "ok"),
     ] {
@@ -213,5 +215,32 @@ async fn what_tools_answer_fits_what_they_say_of_it() {
         assert_eq!(envelope["status"], status, "{tool} {arguments}: {envelope}");
         fits("outputSchema", &envelope);
         assert!(listed["outputSchema"]["properties"]["data"].is_object(), "{tool} says what it brings");
+    }
+}
+
+#[tokio::test]
+async fn texts_are_embedded_by_the_batch_as_one_by_one() {
+    let running = serve(LabOptions { corpus: Corpus::Empty, ..LabOptions::default() }).await;
+    let texts = ["a pool that runs dry", "a kiln is fired", "a pool that runs dry"];
+    for purpose in ["query", "document"] {
+        let batch = call(&running, "generate_embedding", json!({"texts": texts, "purpose": purpose})).await;
+        let vectors = batch["data"]["vectors"].as_array().unwrap();
+        assert_eq!(vectors.len(), texts.len(), "{batch}");
+        for (text, vector) in texts.iter().zip(vectors) {
+            let one = call(&running, "generate_embedding", json!({"text": text, "purpose": purpose})).await;
+            assert_eq!((&one["data"]["vector"], &one["data"]["vectors"]), (vector, &Value::Null), "{purpose} {text}");
+            assert_eq!(one["data"]["dimensions"], batch["data"]["dimensions"]);
+        }
+    }
+    for (says, arguments, mend) in [
+        ("nothing", json!({}), "either"),
+        ("both", json!({"text": "a", "texts": ["a"]}), "either"),
+        ("an empty one among them", json!({"texts": ["a", " "]}), "1 to 8000"),
+        ("a long one among them", json!({"texts": ["a", "a".repeat(8_001)]}), "1 to 8000"),
+        ("too many", json!({"texts": vec!["a"; 65]}), "several batches"),
+        ("too long together", json!({"texts": vec!["a".repeat(7_200); 9]}), "several batches"),
+    ] {
+        let told = call(&running, "generate_embedding", arguments).await;
+        assert!(told["error_message"].as_str().unwrap_or_default().contains(mend), "{says}: {told}");
     }
 }

@@ -1,6 +1,6 @@
 //! Why a document has no text for the index, and what is to be done.
 
-use crate::extract::budget::{ENTITIES_MAX, FILE_BYTES_MAX, INFLATED_BYTES_MAX, PAGES_MAX, TEXT_BYTES_MAX, WITHIN};
+use crate::extract::limits::{ENTITIES_MAX, FILE_BYTES_MAX, INFLATED_BYTES_MAX, PAGES_MAX, TEXT_BYTES_MAX, WITHIN};
 
 /// Why. The words are the same for all files of a kind, so that a report can count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

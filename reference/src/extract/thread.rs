@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::extract::budget::{Budget, FILE_BYTES_MAX, WITHIN};
+use crate::extract::budget::Budget;
 use crate::extract::kind::Kind;
+use crate::extract::limits::{FILE_BYTES_MAX, WITHIN};
 use crate::extract::refusal::Refusal;
 
 /// Readers at work at once, those that nobody waits for any more among them.

@@ -1,6 +1,6 @@
 //! Markdown as it is written: words come in, spaces and empty lines are what a reader expects.
 
-use crate::extract::budget::TEXT_BYTES_MAX;
+use crate::extract::limits::TEXT_BYTES_MAX;
 use crate::extract::refusal::Refusal;
 
 /// Lists within lists that are indented.

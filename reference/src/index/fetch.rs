@@ -12,8 +12,8 @@ use reqwest::{Client, Response, Url};
 use serin_outbound::guard;
 use serin_outbound::names::Guarded;
 
-use crate::extract::budget::FILE_BYTES_MAX;
 use crate::extract::kind::Kind;
+use crate::extract::limits::FILE_BYTES_MAX;
 use crate::extract::refusal::Refusal;
 use crate::extract::thread;
 use crate::index::walk::{Selection, is_text};

@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
-use serin_reference::extract::budget::{Budget, TEXT_BYTES_MAX};
+use serin_reference::extract::budget::Budget;
 use serin_reference::extract::kind::Kind;
+use serin_reference::extract::limits::TEXT_BYTES_MAX;
 use serin_reference::extract::refusal::Refusal;
 use serin_reference::extract::thread;
 use zip::write::SimpleFileOptions;

@@ -7,7 +7,7 @@ use hayro_syntax::object::{Array, Dict, Name, Number, Object, Stream};
 
 use crate::extract::budget::Budget;
 use crate::extract::letters::{self, Encoding};
-use crate::extract::pdf::decoded;
+use crate::extract::pdf::stream::decoded;
 use crate::extract::refusal::Refusal;
 
 /// Widths that a font gives one by one: all characters of the largest.

@@ -2,20 +2,18 @@
 //!
 //! The parser is a library's, which bounds depth and circles; what is inflated is counted before it is given anything.
 
-use std::borrow::Cow;
-
-use hayro_syntax::object::Stream;
 use hayro_syntax::{LoadPdfError, Pdf};
 
-use crate::extract::budget::{Budget, PAGES_MAX, TEXT_BYTES_MAX};
+use crate::extract::budget::Budget;
+use crate::extract::limits::{PAGES_MAX, TEXT_BYTES_MAX};
+use crate::extract::pdf::page::{Fonts, Run, Shown};
 use crate::extract::refusal::Refusal;
 
 mod font;
 mod inflation;
 mod layout;
 mod page;
-
-use page::{Fonts, Run, Shown};
+mod stream;
 
 /// Of its letters, how many may be unknown: one in so many.
 const UNKNOWN_SHARE: usize = 3;
@@ -54,12 +52,4 @@ pub fn text(bytes: &[u8], budget: &mut Budget) -> Result<String, Refusal> {
         (true, true) => Err(Refusal::Damaged("PDF")),
         (true, false) => Err(Refusal::NoTextLayer),
     }
-}
-
-/// A stream's bytes; `None` where they cannot be read.
-fn decoded<'a>(stream: &Stream<'a>, budget: &mut Budget) -> Result<Option<Cow<'a, [u8]>>, Refusal> {
-    budget.in_time()?;
-    let Ok(data) = stream.decoded_data() else { return Ok(None) };
-    budget.inflated(data.len())?;
-    Ok(Some(data))
 }

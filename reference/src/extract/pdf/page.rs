@@ -9,8 +9,8 @@ use hayro_syntax::object::{Array, Dict, Name, Object, ObjectIdentifier, Stream};
 use hayro_syntax::page::{Page, Resources};
 
 use crate::extract::budget::Budget;
-use crate::extract::pdf::decoded;
 use crate::extract::pdf::font::Font;
+use crate::extract::pdf::stream::decoded;
 use crate::extract::refusal::Refusal;
 
 /// Forms within forms; deeper ones are a circle.
