@@ -13,6 +13,9 @@ use crate::extract::written::Written;
 /// Letters that a part must have to be the article; shorter ones are a teaser.
 const ARTICLE_CHARS_MIN: usize = 140;
 
+/// Links of a list that is nothing but links, and leads elsewhere.
+const MENU_LINKS_MIN: usize = 8;
+
 /// What of a page is read, the first that has enough; all of it where nothing stands but around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -70,6 +73,19 @@ struct Reader {
     preformatted: bool,
     cells: usize,
     has_heading: bool,
+    in_heading: bool,
+    in_link: bool,
+    /// The list that is open, the outermost.
+    list: List,
+}
+
+/// A list, and how much of it is links.
+#[derive(Debug, Default)]
+struct List {
+    starts_at: usize,
+    links: usize,
+    link_bytes: usize,
+    bytes: usize,
 }
 
 impl Default for Reader {
@@ -85,6 +101,9 @@ impl Default for Reader {
             preformatted: false,
             cells: 0,
             has_heading: false,
+            in_heading: false,
+            in_link: false,
+            list: List::default(),
         }
     }
 }
@@ -112,13 +131,20 @@ impl Reader {
         }
         match &*name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                self.has_heading = true;
+                (self.has_heading, self.in_heading) = (true, true);
                 self.written.heading(usize::from(name.as_bytes()[1] - b'0'));
             }
             "li" => self.written.item(self.lists.max(1)),
             "ul" | "ol" | "menu" => {
+                if self.lists == 0 {
+                    self.list = List { starts_at: self.written.bytes(), ..List::default() };
+                }
                 self.lists += 1;
                 self.written.line();
+            }
+            "a" => {
+                self.in_link = true;
+                self.list.links += 1;
             }
             "pre" => {
                 self.written.paragraph();
@@ -161,7 +187,7 @@ impl Reader {
             "pre" if self.preformatted => {
                 self.preformatted = false;
                 // Within the limit, or what follows says that it is not.
-                let _over = self.written.raw("\n```");
+                let _over = self.written.raw_end("```");
                 self.written.paragraph();
             }
             "li" => {
@@ -170,14 +196,22 @@ impl Reader {
             }
             "ul" | "ol" | "menu" => {
                 self.lists = self.lists.saturating_sub(1);
-                if self.lists == 0 { self.written.paragraph() } else { self.written.line() }
+                if self.lists > 0 {
+                    self.written.line();
+                } else if self.part == Part::Body && self.list.is_menu() {
+                    self.written.back_to(self.list.starts_at);
+                } else {
+                    self.written.paragraph();
+                }
             }
+            "a" => self.in_link = false,
             "table" => {
                 self.cells = 0;
                 self.written.paragraph();
             }
             "tr" => self.written.line(),
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                self.in_heading = false;
                 self.written.plain();
                 self.written.paragraph();
             }
@@ -191,7 +225,9 @@ impl Reader {
             self.title.push_str(text);
         } else if self.is_read() && self.preformatted {
             self.written.raw(text)?;
-        } else if self.is_read() {
+        } else if self.is_read() && !(self.in_heading && self.in_link && matches!(text.trim(), "#" | "¶" | "§")) {
+            self.list.bytes += text.trim().len();
+            self.list.link_bytes += if self.in_link { text.trim().len() } else { 0 };
             self.written.words(text)?;
         }
         Ok(())
@@ -222,6 +258,13 @@ impl Reader {
         self.skipped.is_none()
             && !self.in_title
             && (self.within.is_some() || matches!(self.part, Part::Body | Part::All))
+    }
+}
+
+impl List {
+    /// Whether it leads elsewhere and says nothing itself.
+    fn is_menu(&self) -> bool {
+        self.links >= MENU_LINKS_MIN && self.link_bytes * 10 >= self.bytes * 9
     }
 }
 

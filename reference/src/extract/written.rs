@@ -50,6 +50,28 @@ impl Written {
         self.bounded()
     }
 
+    /// Ends lines as they are with a last one of their own.
+    ///
+    /// # Errors
+    /// `Text`.
+    pub fn raw_end(&mut self, last: &str) -> Result<(), Refusal> {
+        let is_ended = self.text.ends_with('\n');
+        self.raw(if is_ended { "" } else { "\n" })?;
+        self.raw(last)
+    }
+
+    /// How much is there: what `back_to` goes back to.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Takes away what came after a place that `bytes` told.
+    pub fn back_to(&mut self, bytes: usize) {
+        self.text.truncate(bytes);
+        self.plain();
+        self.paragraph();
+    }
+
     /// Ends the line.
     pub fn line(&mut self) {
         self.ends(1);

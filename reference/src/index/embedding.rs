@@ -13,6 +13,7 @@ use chrono::Utc;
 use crate::embed::cache_key::cache_key;
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Embedder, Purpose};
+use crate::index::progress;
 use crate::index::vectors::{EmbeddingError, Vectors, one};
 use crate::store::contract::{Connection, Patience, Store};
 
@@ -68,6 +69,7 @@ impl Vectors for KeptVectors {
             // A run that is broken off has not paid for these in vain.
             store.connect(Patience::Writer).await?.keep_embedded(&made, Utc::now()).await?;
             known.extend(made);
+            progress::at(keys.iter().filter(|key| known.contains_key(*key)).count(), keys.len());
         }
         let width = self.provider.model().dimensions;
         Ok(keys.iter().map(|key| known.get(key).cloned().unwrap_or_else(|| vec![0.0; width])).collect())

@@ -14,6 +14,8 @@ pub mod library;
 #[cfg(feature = "project")]
 pub mod lock;
 pub mod preparing;
+#[cfg(feature = "remote")]
+pub mod progress;
 pub mod vectors;
 #[cfg(feature = "project")]
 pub mod run;

@@ -201,19 +201,7 @@ async fn index_file(
     };
     spent.files += 1;
     spent.bytes += file.bytes;
-    let kind = Kind::of(&file.source, None, &bytes);
-    if kind == Kind::Text && !is_text(&bytes) {
-        report.skip(Skipped { source: file.source.clone(), why: "not a text".to_owned() });
-        return Ok(());
-    }
-    let text = match thread::text(kind, bytes).await {
-        Ok(text) => text,
-        Err(refusal) => {
-            // Nor is a document whose text cannot be got out.
-            report.skip(Skipped { source: file.source.clone(), why: refusal.to_string() });
-            return Ok(());
-        }
-    };
+    let Some((kind, text)) = text(file, bytes, report).await else { return Ok(()) };
     let letters = text.chars().count();
     if letters > DOCUMENT_CHARS_MAX {
         report.skip_long(&file.source, letters);
@@ -247,6 +235,18 @@ async fn index_file(
         report.indexed += 1
     }
     Ok(())
+}
+
+/// What a file is, and its text; `None` where it was skipped. What was indexed of it before stays then.
+async fn text(file: &File, bytes: Vec<u8>, report: &mut IndexReport) -> Option<(Kind, String)> {
+    let kind = Kind::of(&file.source, None, &bytes);
+    let read = if kind == Kind::Text && !is_text(&bytes) {
+        Err("not a text".to_owned())
+    } else {
+        thread::text(kind, bytes).await.map_err(|refusal| refusal.to_string())
+    };
+    let skipped = |why| report.skip(Skipped { source: file.source.clone(), why });
+    read.map_err(skipped).ok().map(|text| (kind, text))
 }
 
 /// The day a text says it is of: `date: 2026-11-21` in the lines at its head.

@@ -28,6 +28,8 @@ pub mod messages;
 pub mod metrics;
 pub mod options;
 pub mod plain;
+#[cfg(feature = "remote")]
+pub mod progress;
 pub mod readiness;
 pub mod report;
 #[cfg(feature = "strict")]

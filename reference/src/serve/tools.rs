@@ -58,10 +58,16 @@ impl ServerHandler for McpHandler {
         Ok(ListToolsResult::with_all_items(listed(&self.0.subject)))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, _: Context) -> Result<CallToolResponse, ErrorData> {
+    #[cfg_attr(not(feature = "remote"), expect(unused_variables, reason = "nothing takes long"))]
+    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
         let (state, name, arguments) = (&self.0, &*request.name, request.arguments.unwrap_or_default());
         let answer = match name {
             "search_documents" => result(answered(name, state.search(arguments)).await),
+            #[cfg(feature = "remote")]
+            "index_document" => {
+                result(crate::serve::progress::telling(context, answered(name, state.index(arguments))).await)
+            }
+            #[cfg(not(feature = "remote"))]
             "index_document" => result(answered(name, state.index(arguments)).await),
             "list_sources" => result(answered(name, state.sources(arguments)).await),
             #[cfg(feature = "vectors")]

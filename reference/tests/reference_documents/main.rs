@@ -50,6 +50,12 @@ fn of_a_page_the_article_is_read() {
     html("headings of all levels", "<h2>a <code>b</code></h2><h6>c</h6>d", "## a b\n\n###### c\n\nd\n");
     html("an empty heading heads nothing", "<h2></h2><p>a", "a\n");
     html("nothing but navigation is better than nothing", "<nav>a</nav>", "a\n");
+    html("code that ends its last line", "<pre>a\n</pre>", "```\na\n```\n");
+    html("signs that lead to a heading itself", "<h2>a<a href=#a>#</a></h2>b", "## a\n\nb\n");
+    let menu = format!("<p>a<ul>{}</ul><p>d", "<li><a href=/>b</a>".repeat(8));
+    html("a list of nothing but links leads elsewhere", &menu, "a\n\nd\n");
+    let few = format!("<p>a<ul>{}</ul>", "<li><a href=/>b</a> c c c".repeat(8));
+    assert!(text("a.html", few.as_bytes()).unwrap().contains("- b c c c\n- b"), "one that says something does not");
     let long = "word ".repeat(40);
     let page = format!("<body><p>before<main><h1>A</h1><p>{long}</main><p>after");
     assert_eq!(text("a.html", page.as_bytes()).unwrap(), format!("# A\n\n{}\n", long.trim()), "what it calls main");
