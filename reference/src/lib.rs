@@ -16,8 +16,8 @@
 //! rank (`weights`, `rerank`) and to remember (`memory`), models of others (`remote`, `generator`, `bert`) and the
 //! laboratory's own (`builtin`), stores (`postgres`, `chroma`), texts out of HTML, PDF and DOCX (`documents`, the room
 //! `extract`), secrets taken out (`secrets`), unknown names refused (`names`), older clients (`sessions`), broken ones
-//! (`strict`), counters (`metrics`, `census`) and one more tool
-//! (`vectors`); `project` and its codebase; `data` and figures; `lab`, which stands around all of them and breaks them on
+//! (`strict`), counters (`metrics`, `census`) and one more tool (`vectors`); `project`, its codebase and its `tenants`;
+//! `data` and figures; `lab`, which stands around all of them and breaks them on
 //! request; and `cli`, the commands that `serin reference` and the binary `serin-reference` have alike.
 
 #[cfg(feature = "local-models")]
@@ -42,4 +42,6 @@ pub mod remote;
 pub mod rerank;
 pub mod serve;
 pub mod store;
+#[cfg(feature = "tenants")]
+pub mod tenants;
 pub mod text;

@@ -57,6 +57,7 @@ const LOOK_ELSEWHERE: &[Fault] = &[
     Fault::ErrorAsEmpty,
     Fault::BudgetExceeded,
     Fault::SecretLeaked,
+    Fault::TenantLeak,
     Fault::CacheStale,
     Fault::CacheWithoutModel,
     Fault::SlowOnMiss,

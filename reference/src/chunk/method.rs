@@ -35,7 +35,7 @@ impl Method {
     #[cfg_attr(not(feature = "chunkers"), expect(unused_variables, reason = "all documents are prose"))]
     pub fn of(source: &str) -> Self {
         #[cfg(feature = "chunkers")]
-        if is_code(source) {
+        if crate::chunk::chunkers::code::dialect::is_code(source) {
             return Self::Code;
         }
         Self::Markdown
@@ -80,19 +80,4 @@ impl FromStr for Method {
             format!("`{name}` is no way to cut a document: say one of {known}")
         })
     }
-}
-
-#[cfg(feature = "chunkers")]
-/// Ends of names whose files are code, or in which a hash is no heading.
-const CODE_ENDINGS: &[&str] = &[
-    "rs", "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "java", "kt", "kts", "c", "h", "cc", "cpp", "cxx",
-    "hpp", "cs", "swift", "scala", "php", "dart", "groovy", "rb", "rake", "sh", "bash", "zsh", "pl", "lua", "sql",
-    "yaml", "yml", "toml", "json", "ini", "css", "scss",
-];
-
-#[cfg(feature = "chunkers")]
-/// Whether a source of this name is code.
-fn is_code(source: &str) -> bool {
-    let ending = source.rsplit(['/', '\\']).next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
-    ending.is_some_and(|ending| CODE_ENDINGS.contains(&ending.to_lowercase().as_str()))
 }

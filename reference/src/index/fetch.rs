@@ -113,6 +113,11 @@ impl Fetcher {
     /// # Errors
     /// `FetchError`.
     pub async fn file(&self, name: &str) -> Result<Fetched, FetchError> {
+        // The files of a project are of all collections: whoever sees some only is sent to `text`.
+        #[cfg(feature = "tenants")]
+        if crate::tenants::asker::asking().is_some() {
+            return Err(FetchError::NoRoot);
+        }
         let below = self.below.as_ref().or(self.project.as_ref()).ok_or(FetchError::NoRoot)?;
         let outside = || FetchError::Outside(shown(name));
         let path = Path::new(name);

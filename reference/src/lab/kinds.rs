@@ -87,6 +87,7 @@ faults! {
     LatencyDecay, "latency_decay", "cold_start", [], "ms", 3000.0, "Vector arm: searches wait after a start, less and less (`tau_ms`), as with a cold index; `cache_warm` says so.";
     SlowOnMiss, "slow_on_miss", "", [], "ms", 1500.0, "Cache: a search whose answer is not remembered waits.";
     Hang, "hang", "", [], "", 0.0, "Retrieval: a share of the searches is never answered.";
+    TenantLeak, "tenant_leak", "", [], "", 0.0, "Retrieval: a share of the tenants' searches is answered from all collections, as a server does that forgets its filter; serve a project with `tenants`.";
     ToolError, "tool_error", "", [], "", 0.0, "Retrieval: a share of the searches fails with an error.";
     Panic, "panic", "", [], "", 0.0, "Tools: a share of the searches panics.";
     SchemaDrift, "schema_drift", "", ["wording", "compatible", "breaking"], "", 0.0, "Tools: descriptions (`wording`), an optional argument (`compatible`) or the question's name (`breaking`) differ.";

@@ -1,5 +1,7 @@
 //! The configuration of an index, as it is written in YAML.
 
+#[cfg(feature = "tenants")]
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -10,6 +12,8 @@ use crate::index::run::{Budgets, IndexPlan, Rule};
 use crate::index::walk::Selection;
 use crate::project::models::{EmbedderConfig, RerankerConfig, WriterConfig};
 use crate::project::place::{FOLDER, ProjectFolder};
+#[cfg(feature = "tenants")]
+use crate::project::sections::TenantConfig;
 use crate::project::sections::{
     AnswersConfig, ChromaConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig,
     StoreConfig,
@@ -21,6 +25,8 @@ use crate::search::ranking::Ranking;
 use crate::search::rewriting::Rewriting;
 use crate::search::settings::SearchSettings;
 use crate::store::chroma::options::ChromaOptions;
+#[cfg(feature = "tenants")]
+use crate::tenants::roll::Roll;
 
 /// Bytes of a configuration.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -53,6 +59,9 @@ pub struct ProjectConfig {
     answers: AnswersConfig,
     #[serde(default)]
     log: LogConfig,
+    #[cfg(feature = "tenants")]
+    #[serde(default)]
+    tenants: BTreeMap<String, TenantConfig>,
 }
 
 /// Which store, in full.
@@ -207,6 +216,28 @@ impl ProjectConfig {
             remembering: Remembering { is_on: self.answers.remember },
             ..SearchSettings::default()
         }
+    }
+
+    /// Whether collections are kept apart.
+    #[cfg(feature = "tenants")]
+    pub fn has_tenants(&self) -> bool {
+        !self.tenants.is_empty()
+    }
+
+    /// Who is let in, their tokens read; `None` where there are no tenants.
+    ///
+    /// # Errors
+    /// A variable that is not set, or what is wrong with a tenant.
+    #[cfg(feature = "tenants")]
+    pub fn tenants(&self) -> Result<Option<Roll>, String> {
+        if !self.has_tenants() {
+            return Ok(None);
+        }
+        let read = |(name, written): (&String, &TenantConfig)| {
+            let token = from_env(&written.token).map_err(|why| format!("`tenants.{name}`: {why}"))?;
+            Ok((name.clone(), (token, written.collections.clone())))
+        };
+        Roll::new(self.tenants.iter().map(read).collect::<Result<_, String>>()?).map(Some)
     }
 
     /// Whether the log has questions in words.

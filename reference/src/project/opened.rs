@@ -15,6 +15,8 @@ use crate::store::contract::Store;
 use crate::store::postgres::open::{PostgresOptions, PostgresStore};
 use crate::store::records::StoreError;
 use crate::store::sqlite::open::SqliteStore;
+#[cfg(feature = "tenants")]
+use crate::tenants::{roll::Roll, store::TenantStore};
 
 /// Why a project cannot be opened; every message begins with its code where callers know one.
 #[derive(Debug, thiserror::Error)]
@@ -64,11 +66,16 @@ impl Project {
     /// # Errors
     /// `Setting`, `Store`.
     pub async fn store(&self) -> Result<Arc<dyn Store>, ProjectError> {
-        match self.config.store(&self.place).map_err(ProjectError::Setting)? {
-            StoreChoice::Sqlite(path) => Ok(Arc::new(SqliteStore::open(&path).await?)),
-            StoreChoice::Chroma(path, options) => Ok(Arc::new(ChromaStore::open(&path, options).await?)),
-            StoreChoice::Postgres(url) => Ok(Arc::new(PostgresStore::open(&url, PostgresOptions::default()).await?)),
+        let store: Arc<dyn Store> = match self.config.store(&self.place).map_err(ProjectError::Setting)? {
+            StoreChoice::Sqlite(path) => Arc::new(SqliteStore::open(&path).await?),
+            StoreChoice::Chroma(path, options) => Arc::new(ChromaStore::open(&path, options).await?),
+            StoreChoice::Postgres(url) => Arc::new(PostgresStore::open(&url, PostgresOptions::default()).await?),
+        };
+        #[cfg(feature = "tenants")]
+        if self.config.has_tenants() {
+            return Ok(Arc::new(TenantStore::new(store)));
         }
+        Ok(store)
     }
 
     /// Its library.
@@ -86,6 +93,15 @@ impl Project {
     pub async fn parts(&self) -> Result<Parts, ProjectError> {
         let (cutting, lock) = (self.cutting()?, Some(self.place.lock()));
         Ok(Parts { cutting, lock, ..Parts::new(self.store().await?, self.embedder()?) })
+    }
+
+    /// Who is let in to a part of it; `None` where there are no tenants. Only who serves reads their tokens.
+    ///
+    /// # Errors
+    /// `Setting`, such as a variable that is not set.
+    #[cfg(feature = "tenants")]
+    pub fn tenants(&self) -> Result<Option<Roll>, ProjectError> {
+        self.config.tenants().map_err(ProjectError::Setting)
     }
 
     /// What it is about, as callers are told.

@@ -163,6 +163,23 @@ impl Default for AnswersConfig {
     }
 }
 
+/// A tenant; its token may be `${env:NAME}`.
+#[cfg(feature = "tenants")]
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TenantConfig {
+    pub(super) token: String,
+    pub(super) collections: Vec<String>,
+}
+
+#[cfg(feature = "tenants")]
+impl std::fmt::Debug for TenantConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the token.
+        formatter.debug_struct("TenantConfig").field("collections", &self.collections).finish_non_exhaustive()
+    }
+}
+
 /// What the log may say.
 #[derive(Debug, Clone, Copy, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]

@@ -57,6 +57,11 @@ answers:                             # answers remembered by the very words that
 
 log:
   questions: hashed                  # or `plain`
+
+# Callers who see some collections only, by the token they bring; "*" is all. With tenants, nobody else is let in but by
+# the operator's --token:
+#   tenants:
+#     acme: { token: "${env:ACME_TOKEN}", collections: [acme, shared] }
 "#;
 
 /// The template with a name and a summary, on the lines where they are edited.

@@ -1,7 +1,7 @@
 //! A question, and what the keyword retriever knows of it.
 //!
-//! What a word is worth depends on the index: in one of thirty chunks most words of its subject stand in half of them, and
-//! BM25 gives those nothing. What was fitted on a thousand chunks is told of every index as if it had as many.
+//! In an index of thirty chunks half of them hold most words of the subject, and BM25 gives those nothing. So what was fitted
+//! on a thousand chunks is told of every index as if it had as many.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,9 @@ use crate::store::records::{Holders, Holding, Worded};
 
 /// Chunks of a corpus that was fitted to.
 const FITTED_CHUNKS: f64 = 1_200.0;
-/// How a word's share of a smaller index is taken: 0 says that no chunk beyond the index holds it, 1 that as large a share
-/// does. Found on parts of 8 to 400 chunks of the tuning halves of `bench/others`.
+/// Of a smaller index: 0 says that no chunk beyond it holds a word, 1 that as large a share does. Found as `score` says.
 const SHARED: f64 = 0.25;
-/// The least idf of a chunk's words by which its BM25 says anything; the store gives a word that half of the chunks hold
-/// nothing.
+/// The least idf of a chunk's words by which its BM25 says anything: a word that half of the chunks hold has none.
 const IDF_MIN: f64 = 0.5;
 
 /// A question, and what the keyword retriever knows of it.

@@ -128,6 +128,7 @@ impl RetrievalError {
             Self::Store(StoreError::Schema { .. }) => ("INDEX_SCHEMA_MISMATCH", "Run `serin reference migrate`."),
             Self::Store(StoreError::Width { .. }) => ("INDEX_SCHEMA_MISMATCH", "Index again with --full-rebuild."),
             Self::Store(StoreError::Locked { .. }) => ("INDEX_LOCK_ACTIVE", "Index again when the other has finished."),
+            Self::Store(StoreError::Denied(_)) => ("INVALID_ARGUMENT", "It is not changed."),
             Self::Store(_) => ("COLLECTION_UNAVAILABLE", "Ask again; tell the operator if it stays."),
             Self::Embedder(_) => ("EMBEDDING_UNAVAILABLE", "Ask again in a minute."),
             Self::Foreign(_) => ("INDEX_SCHEMA_MISMATCH", "Index again with --full-rebuild."),

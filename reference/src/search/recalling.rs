@@ -14,6 +14,8 @@ use crate::search::question::{Question, RetrievalError};
 use crate::search::stages::Stage;
 use crate::search::step::{Search, Step};
 use crate::store::cache::ShownChunk;
+#[cfg(feature = "tenants")]
+use crate::tenants::asker::own;
 
 /// Remembers for the next question.
 #[derive(Debug)]
@@ -34,11 +36,11 @@ struct Unanswered {
 #[async_trait]
 impl Step for Recalling {
     fn known_vector(&self, model: &str, text: &str) -> Option<(Arc<[f32]>, Duration)> {
-        self.query_cache.recall(model, text, Instant::now())
+        self.query_cache.recall(own(model).as_ref(), text, Instant::now())
     }
 
     fn keep_vector(&self, model: &str, text: &str, vector: &Arc<[f32]>) {
-        self.query_cache.keep(model, text, Arc::clone(vector), Instant::now());
+        self.query_cache.keep(own(model).as_ref(), text, Arc::clone(vector), Instant::now());
     }
 
     /// Looks whether the answer is remembered.
@@ -109,4 +111,10 @@ impl Recalling {
         search.findings.hits = ranked;
         search.findings.cache = cache;
     }
+}
+
+/// Whether somebody asked the same before is told (`cache`), so it is remembered for each tenant alone.
+#[cfg(not(feature = "tenants"))]
+fn own(model: &str) -> &str {
+    model
 }

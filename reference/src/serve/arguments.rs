@@ -77,7 +77,6 @@ pub struct SearchArguments {
     /// `bypass` takes and keeps nothing remembered.
     #[serde(default)]
     cache: CachePolicy,
-    /// By words alone, where the embedder fails.
     #[serde(default = "yes")]
     allow_partial: bool,
 }
@@ -185,6 +184,7 @@ pub fn question(wanted: SearchArguments) -> Result<Question, String> {
     let filter = Filter {
         source: wanted.source,
         collection: (!wanted.collection.is_empty()).then_some(wanted.collection),
+        collections: None,
         tags: tags(wanted.tags)?,
         source_types: tags(wanted.source_types)?,
         since: wanted.since,

@@ -23,9 +23,8 @@ const BATCH_MAX: usize = 64;
 /// Letters of all texts of a batch.
 const BATCH_CHARS_MAX: usize = 64_000;
 
-const EMBED: &str = "Get the vector of a text, as this index would embed it. Use it only when you compare texts yourself, \
-    as in `{\"text\": \"a pool that runs dry\", \"purpose\": \"query\"}`; to find passages, search_documents \
-    does this and the rest.";
+const EMBED: &str = "Get the vectors of texts, as this index embeds them, to compare texts yourself: \
+    `{\"text\": \"a pool that runs dry\", \"purpose\": \"query\"}`. To find passages, use search_documents.";
 
 /// Arguments of `generate_embedding`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -40,7 +39,7 @@ pub struct EmbeddingArguments {
     /// compared with it.
     #[serde(default)]
     pub model: ModelAlias,
-    /// What the text is: models that were trained with prefixes embed questions in another way.
+    /// Models trained with prefixes embed questions in another way.
     #[serde(default)]
     pub purpose: PurposeAlias,
 }

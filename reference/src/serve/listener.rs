@@ -199,11 +199,12 @@ fn transport(mcp: CancellationToken, public: bool) -> StreamableHttpServerConfig
 
 /// Asks callers of either mount for the token, where there is one.
 async fn authorise(State(state): State<Arc<ServerState>>, request: Request, next: Next) -> Response {
-    let Some(token) = &state.bearer else { return next.run(request).await };
-    if bool::from(token.as_bytes().ct_eq(brought(request.headers()).as_bytes())) {
-        return next.run(request).await;
+    #[cfg(feature = "tenants")]
+    if let Some(tenants) = &state.tenants {
+        return crate::tenants::door::pass(tenants, state.bearer.as_deref(), (brought, challenge), request, next).await;
     }
-    challenge(request.headers())
+    let is_it = |token: &String| bool::from(token.as_bytes().ct_eq(brought(request.headers()).as_bytes()));
+    if state.bearer.as_ref().is_none_or(is_it) { next.run(request).await } else { challenge(request.headers()) }
 }
 
 /// The token that a request brings; empty where it brings none.

@@ -58,6 +58,9 @@ pub struct ServerState {
     pub logs_questions: bool,
     /// The token callers of `/mcp` must bring, where there is one.
     pub bearer: Option<String>,
+    /// Others who are let in, each to its own.
+    #[cfg(feature = "tenants")]
+    pub tenants: Option<crate::tenants::roll::Roll>,
 }
 
 /// What a server is made of. Whoever wants something in between two parts puts it there before it begins.
@@ -117,6 +120,8 @@ impl ServerState {
             started_at,
             retrieval,
             bearer: options.bearer.clone(),
+            #[cfg(feature = "tenants")]
+            tenants: options.project.as_ref().map(crate::project::opened::Project::tenants).transpose()?.flatten(),
             #[cfg(feature = "census")]
             stale_after: options.stale_after,
             #[cfg(feature = "census")]

@@ -58,8 +58,36 @@ impl ServerHandler for McpHandler {
         Ok(ListToolsResult::with_all_items(listed(&self.0.subject)))
     }
 
-    #[cfg_attr(not(feature = "remote"), expect(unused_variables, reason = "nothing takes long"))]
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        #[cfg(feature = "tenants")]
+        if self.0.tenants.is_some() {
+            let asker = crate::tenants::door::asker(&context);
+            return Box::pin(asker.answered(self.called(request, context))).await;
+        }
+        Box::pin(self.called(request, context)).await
+    }
+
+    // Lists that were never declared do not exist, rather than being empty.
+    async fn list_prompts(&self, _: Page, _: Context) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(&self, _: Page, _: Context) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(&self, _: Page, _: Context) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(&self, _: CompleteRequestParams, _: Context) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}
+
+impl McpHandler {
+    #[cfg_attr(not(feature = "remote"), expect(unused_variables, reason = "nothing takes long"))]
+    async fn called(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
         let (state, name, arguments) = (&self.0, &*request.name, request.arguments.unwrap_or_default());
         let answer = match name {
             "search_documents" => result(answered(name, state.search(arguments)).await),
@@ -82,23 +110,6 @@ impl ServerHandler for McpHandler {
             }
         };
         Ok(answer.into())
-    }
-
-    // Lists that were never declared do not exist, rather than being empty.
-    async fn list_prompts(&self, _: Page, _: Context) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
-    }
-
-    async fn list_resources(&self, _: Page, _: Context) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
-    }
-
-    async fn list_resource_templates(&self, _: Page, _: Context) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
-    }
-
-    async fn complete(&self, _: CompleteRequestParams, _: Context) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 }
 

@@ -9,6 +9,8 @@ pub struct Filter {
     pub source: String,
     /// The source is of this collection.
     pub collection: Option<String>,
+    /// The source is of one of these; a question cannot say it, only who asks it.
+    pub collections: Option<Vec<String>>,
     /// The source has all of these tags.
     pub tags: Vec<String>,
     /// The source is of one of these kinds.
@@ -39,6 +41,7 @@ impl Filter {
     pub fn admits(&self, facts: &SourceFacts) -> bool {
         facts.source.starts_with(&self.source)
             && self.collection.as_ref().is_none_or(|wanted| *wanted == facts.collection)
+            && self.collections.as_ref().is_none_or(|own| own.contains(&facts.collection))
             && self.tags.iter().all(|tag| facts.tags.contains(tag))
             && (self.source_types.is_empty() || self.source_types.contains(&facts.source_type))
             && self.since.is_none_or(|day| facts.dated.is_some_and(|dated| dated >= day))

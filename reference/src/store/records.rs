@@ -63,6 +63,9 @@ pub enum StoreError {
     #[cfg(feature = "chroma")]
     #[error(transparent)]
     Vectors(#[from] crate::remote::trouble::ServerError),
+    /// Whoever asks may not.
+    #[error("{0}")]
+    Denied(String),
     /// The database said no.
     #[error("the store fails: {0}")]
     Sql(#[from] sqlx::Error),

@@ -3,6 +3,6 @@
 pub(super) mod fixed;
 pub(super) mod methods;
 
-mod code;
+pub(super) mod code;
 mod summary;
 mod topics;

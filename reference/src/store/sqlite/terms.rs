@@ -29,7 +29,8 @@ const FILTERED: &str = "WITH fitting AS MATERIALIZED (SELECT source FROM sources
     AND NOT EXISTS (SELECT 1 FROM json_each($5) AS wanted WHERE wanted.value NOT IN \
         (SELECT had.value FROM json_each(sources.tags) AS had)) \
     AND ($6 = '[]' OR source_type IN (SELECT value FROM json_each($6))) \
-    AND ($7 IS NULL OR dated >= $7) AND ($8 IS NULL OR dated <= $8)) \
+    AND ($7 IS NULL OR dated >= $7) AND ($8 IS NULL OR dated <= $8) \
+    AND ($9 IS NULL OR collection IN (SELECT value FROM json_each($9)))) \
     SELECT chunks.id, chunks.source, chunks.ordinal, bm25(words, 2.0, 1.0) \
     FROM words JOIN chunks ON chunks.id = words.rowid \
     WHERE words MATCH $1 AND chunks.source IN (SELECT source FROM fitting) \
@@ -85,6 +86,7 @@ async fn filtered(
         .bind(list(&filter.source_types))
         .bind(filter.since)
         .bind(filter.until)
+        .bind(filter.collections.as_deref().map(list))
         .fetch_all(connection)
         .await?;
     rows.iter().map(worded).collect()
