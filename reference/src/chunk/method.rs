@@ -35,7 +35,7 @@ impl Method {
     #[cfg_attr(not(feature = "chunkers"), expect(unused_variables, reason = "all documents are prose"))]
     pub fn of(source: &str) -> Self {
         #[cfg(feature = "chunkers")]
-        if crate::chunk::chunkers::code::dialect::is_code(source) {
+        if crate::chunk::endings::is_code(source) {
             return Self::Code;
         }
         Self::Markdown

@@ -73,7 +73,7 @@ impl Kind {
         match self {
             Self::Text => Ok(String::from_utf8_lossy(bytes)),
             Self::Html => html::text(bytes, budget).map(Cow::Owned),
-            Self::Pdf => pdf::text(bytes, budget).map(Cow::Owned),
+            Self::Pdf => pdf::document::text(bytes, budget).map(Cow::Owned),
             Self::Docx => docx::text(bytes, budget).map(Cow::Owned),
         }
     }

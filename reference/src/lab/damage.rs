@@ -17,6 +17,8 @@ pub enum Damage {
     Duplicated,
     /// Passages are cut in three: as many again, twice over.
     Small,
+    /// Letters and digits are others, as out of a PDF whose fonts say the wrong ones.
+    Garbled,
 }
 
 /// Characters of a chunk that is cut mid-sentence: no multiple of a line's or a word's usual length.
@@ -34,6 +36,7 @@ pub fn apply(damage: Damage, text: &str, chunks: Vec<Chunk>, affected: impl Fn(u
         Damage::Emptied => replaced(chunks, affected, |chunk| vec![emptied(chunk)]),
         Damage::Duplicated => replaced(chunks, affected, |chunk| vec![chunk.clone(), chunk]),
         Damage::Small => replaced(chunks, affected, thirds),
+        Damage::Garbled => replaced(chunks, affected, |chunk| vec![garbled(chunk)]),
     }
 }
 
@@ -68,6 +71,21 @@ fn replaced(chunks: Vec<Chunk>, affected: impl Fn(usize) -> bool, becomes: impl 
 fn emptied(chunk: Chunk) -> Chunk {
     let tokens = tokens::count(&pack::searched(&chunk.section, ""));
     Chunk { content: String::new(), char_end: chunk.char_start, tokens, ..chunk }
+}
+
+/// A subset of a font whose table is off by a few places: each letter and digit is one further on.
+fn garbled(chunk: Chunk) -> Chunk {
+    const FURTHER: u8 = 3;
+    let moved = |first: u8, c: char, many: u8| char::from(first + (c as u8 - first + FURTHER) % many);
+    let other = |c: char| match c {
+        'a'..='z' => moved(b'a', c, 26),
+        'A'..='Z' => moved(b'A', c, 26),
+        '0'..='9' => moved(b'0', c, 10),
+        _ => c,
+    };
+    let [section, content] = [&chunk.section, &chunk.content].map(|text| text.chars().map(other).collect::<String>());
+    let tokens = tokens::count(&pack::searched(&section, &content));
+    Chunk { section, content, tokens, ..chunk }
 }
 
 /// Three parts of about a length, cut at spaces where there are any.

@@ -78,6 +78,7 @@ faults! {
     ChunksMidSentence, "chunks_mid_sentence", "", [], "", 0.0, "Cutting: a share of the sources is cut every few hundred characters, in the middle of words. Acts on what is there, too.";
     ChunksEmpty, "chunks_empty", "", [], "", 0.0, "Cutting: a share of the chunks has lost its text. Acts on what is there, too.";
     ChunksDuplicated, "chunks_duplicated", "", [], "", 0.0, "Cutting: a share of the chunks is there twice. Acts on what is there, too.";
+    TextGarbled, "text_garbled", "", [], "", 0.0, "Extraction: of a share of the sources the letters and digits are others, as out of a PDF whose fonts say the wrong ones. Acts on what is there, too.";
     SecretLeaked, "secret_leaked", "", [], "", 0.0, "Indexing: secrets are not taken out of what is indexed from now on.";
     IndexFrozen, "index_frozen", "", [], "", 0.0, "Indexing: documents are accepted and never reach the index.";
     CacheStale, "cache_stale", "", [], "", 0.0, "Cache: an index that changes drops no remembered answer.";

@@ -34,6 +34,7 @@ impl FaultyPreparing {
             (Fault::ChunksTripled, Damage::Small),
             (Fault::ChunksEmpty, Damage::Emptied),
             (Fault::ChunksDuplicated, Damage::Duplicated),
+            (Fault::TextGarbled, Damage::Garbled),
         ];
         known.into_iter().filter_map(|(fault, damage)| Some((damage, self.faults.dose(fault)?))).collect()
     }
@@ -67,7 +68,7 @@ impl Preparing for FaultyPreparing {
 /// Whether a chunk is damaged: of some faults a share of the sources is, of others a share of the chunks.
 fn is_damaged(damage: Damage, dose: Dose, source: &str, place: usize) -> bool {
     let place = match damage {
-        Damage::MidSentence | Damage::Small => 0,
+        Damage::MidSentence | Damage::Small | Damage::Garbled => 0,
         Damage::Emptied | Damage::Duplicated => place as u64,
     };
     dose.applies_to(mix(fnv(source.bytes()) ^ mix(place)))

@@ -231,6 +231,14 @@ pub const SIGNATURES: &[Signature] = &[
         ratio: ANY,
     },
     Signature {
+        what: "half of the sources garbled by extraction",
+        faults: &[(Fault::TextGarbled, Dose::of(Fault::TextGarbled).share(0.5).seed(1))],
+        every: 1,
+        hits: [Way::Lowered, Way::Lowered, Way::Lowered, Way::Lowered],
+        rbo: (0.2, 0.9),
+        ratio: ANY,
+    },
+    Signature {
         what: "cache gives another question's answer",
         faults: &[(Fault::CacheFalseHit, Dose::of(Fault::CacheFalseHit).amount(0.0))],
         every: 1,

@@ -110,6 +110,8 @@ async fn what_is_there_is_cut_again_and_back() {
     let whole = "2 hits, 0 bare, under \"Boiler > Draining\"";
     let bare = "2 hits, 2 bare, under \"Boiler > Draining\"";
     check("no text left", on("chunks_empty"), of_boiler(), shape, whole, bare).await;
+    let garbled = "2 hits, 0 bare, under \"Erlohu > Ilulqj\"";
+    check("letters are others", on("text_garbled"), of_boiler(), shape, whole, garbled).await;
     let through = "2 hits, 0 bare, under \"\"";
     check("cut through words", on("chunks_mid_sentence"), of_boiler(), shape, whole, through).await;
 }

@@ -58,7 +58,7 @@ async fn a_share_of_the_chunks_is_the_same_after_a_restart() {
     for fault in ["vectors_unreachable", "vectors_zeroed", "corpus_truncated"] {
         check_share(fault, &json!({})).await;
     }
-    for fault in ["chunks_tripled", "chunks_duplicated", "chunks_empty", "chunks_mid_sentence"] {
+    for fault in ["chunks_tripled", "chunks_duplicated", "chunks_empty", "chunks_mid_sentence", "text_garbled"] {
         check_share(fault, &json!({})).await;
     }
 }

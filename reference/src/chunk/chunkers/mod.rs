@@ -3,6 +3,6 @@
 pub(super) mod fixed;
 pub(super) mod methods;
 
-pub(super) mod code;
+mod code;
 mod summary;
 mod topics;

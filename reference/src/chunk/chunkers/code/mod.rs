@@ -1,7 +1,7 @@
 //! Code by function: `outline` finds functions, by `braces`, `ends` of blocks or `indents`, in what `lexer` leaves of it.
 
 mod braces;
-pub(in crate::chunk) mod dialect;
+mod dialect;
 mod ends;
 mod headers;
 mod heredoc;
