@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::embed::Embedder as _;
+use crate::index::later::PENDING;
 use crate::index::lock::WriterLock;
 use crate::index::run::{self, IndexReport, Progress};
 use crate::project::config::StoreChoice;
@@ -181,6 +182,10 @@ pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
     let mut held = library.store().connect(Patience::Writer).await?;
     let figures = held.figures().await?;
     let sources = held.sources().await?;
+    let pending = held
+        .fact(PENDING)
+        .await?
+        .map(|_| format!("{} of {}: `serin reference index` brings the rest", figures.reachable, figures.chunks));
     drop(held);
     let model = library.vectors().embedder().model().clone();
     let holder = WriterLock::holder(&place.lock())?;
@@ -192,7 +197,7 @@ pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
         "sources": figures.sources, "chunks": figures.chunks, "mean_tokens": figures.mean_tokens.round(),
         "answers_remembered": figures.answers, "embeddings_remembered": figures.embeddings,
         "last_indexed": sources.iter().map(|source| source.indexed_at).max(),
-        "last_run": last, "run_broken_off": broken_off && holder.is_none(),
+        "last_run": last, "vectors": pending, "run_broken_off": broken_off && holder.is_none(),
         "writer": holder.as_ref().map(crate::index::lock::Holder::shown),
         "server": server,
     });

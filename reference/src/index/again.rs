@@ -8,27 +8,22 @@ use crate::store::contract::Patience;
 use crate::store::records::StoredSource;
 
 impl Library {
-    /// Cuts every source again that was cut by another parser or otherwise; gives how many those were.
-    /// It needs no files: the store keeps the texts.
+    /// Cuts every source again that was cut by another parser or otherwise; gives how many those were, and tells of each
+    /// how many were done before. It needs no files: the store keeps the texts.
     ///
     /// # Errors
     /// As `put`; sources before the one that failed are done.
-    pub async fn recut(&self, now: DateTime<Utc>) -> Result<usize, LibraryError> {
-        let sources = self.parts.store.connect(Patience::Writer).await?.sources().await?;
+    pub async fn recut(
+        &self,
+        now: DateTime<Utc>,
+        tell: &mut (dyn FnMut(usize, usize, &str) + Send),
+    ) -> Result<usize, LibraryError> {
+        let mut sources = self.parts.store.connect(Patience::Writer).await?.sources().await?;
+        sources.retain(|known| known.parser != self.parser(&as_it_was(known)));
         let mut done = 0;
-        for known in sources {
-            let document = Document {
-                collection: &known.collection,
-                tags: &known.tags,
-                dated: known.dated,
-                volatility: known.volatility,
-                origin: known.origin,
-                cutting: Cutting::named(&known.parser),
-                ..Document::plain(&known.source, &known.source_type, "")
-            };
-            if known.parser == self.parser(&document) {
-                continue;
-            }
+        for (before, known) in sources.iter().enumerate() {
+            tell(before, sources.len(), &known.source);
+            let document = as_it_was(known);
             let text = self.parts.store.connect(Patience::Writer).await?.text(&known.source).await?;
             let Some(text) = text else { continue };
             self.keep(&Document { text: &text, ..document }, &known.content_hash, now).await?;
@@ -58,5 +53,18 @@ impl Library {
     pub async fn rebuild(&self) -> Result<(), LibraryError> {
         self.parts.store.wipe(false).await?;
         self.sign().await
+    }
+}
+
+/// A source as a document, without its text.
+fn as_it_was(known: &StoredSource) -> Document<'_> {
+    Document {
+        collection: &known.collection,
+        tags: &known.tags,
+        dated: known.dated,
+        volatility: known.volatility,
+        origin: known.origin,
+        cutting: Cutting::named(&known.parser),
+        ..Document::plain(&known.source, &known.source_type, "")
     }
 }

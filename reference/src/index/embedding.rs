@@ -13,6 +13,7 @@ use chrono::Utc;
 use crate::embed::cache_key::cache_key;
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Embedder, Purpose};
+use crate::index::later::{self, PENDING};
 use crate::index::progress;
 use crate::index::vectors::{EmbeddingError, Vectors, one};
 use crate::store::contract::{Connection, Patience, Store};
@@ -60,6 +61,10 @@ impl Vectors for KeptVectors {
             .collect();
         self.hits.fetch_add((texts.len() - missing.len()) as u64, Ordering::Relaxed);
         self.misses.fetch_add(missing.len() as u64, Ordering::Relaxed);
+        if !missing.is_empty() && later::goes_without() {
+            store.set_fact(PENDING, Some("")).await?;
+            return Ok(vec![Vec::new(); texts.len()]);
+        }
         let mut missing: Vec<([u8; 32], &String)> = missing.into_iter().collect();
         missing.sort_unstable();
         for batch in missing.chunks(self.provider.batch_max().max(1)) {

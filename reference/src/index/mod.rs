@@ -10,6 +10,8 @@ pub mod documentation;
 pub mod embedding;
 #[cfg(feature = "fetch")]
 pub mod fetch;
+#[cfg(feature = "remote")]
+pub mod later;
 pub mod library;
 #[cfg(feature = "project")]
 pub mod lock;

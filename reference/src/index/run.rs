@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::extract::kind::Kind;
 use crate::extract::thread;
 use crate::index::document::Document;
+use crate::index::later::{self, PENDING};
 use crate::index::library::{DOCUMENT_CHARS_MAX, Library, LibraryError};
 use crate::index::walk::{File, Selection, Skipped, Walked, is_text};
 use crate::store::contract::Patience;
@@ -87,7 +88,7 @@ pub struct Budgets {
 }
 
 /// Told how a run goes on.
-pub trait Progress {
+pub trait Progress: Send {
     /// So many files of so many are done; this one is next.
     fn at(&mut self, done: usize, of: usize, source: &str);
 }
@@ -166,11 +167,24 @@ pub async fn run(
     for (source, _) in known.into_iter().filter(|(_, source)| source.origin == Origin::Indexer) {
         report.removed += usize::from(store.remove(&source).await?);
     }
+    bring_vectors(library, progress).await?;
     report.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     report.ended_at = Utc::now();
     store.set_fact(LAST, Some(&serde_json::to_string(&report).unwrap_or_default())).await?;
     store.set_fact(RUNNING, None).await?;
     Ok(report)
+}
+
+/// Gives sources their vectors that were put without, in this run or in one that was broken off.
+async fn bring_vectors(library: &Library, progress: &mut dyn Progress) -> Result<(), RunError> {
+    let store = library.store();
+    if store.connect(Patience::Writer).await?.fact(PENDING).await?.is_some() {
+        library
+            .recut(Utc::now(), &mut |done, of, source| progress.at(done, of, &format!("vectors of {source}")))
+            .await?;
+        store.set_fact(PENDING, None).await?;
+    }
+    Ok(())
 }
 
 /// How the last whole run ended, and whether one was broken off since.
@@ -224,7 +238,7 @@ async fn index_file(
         report.unchanged += 1;
         return Ok(());
     }
-    let indexed = library.put(&document, Utc::now()).await?;
+    let indexed = later::words_first(library.put(&document, Utc::now())).await?;
     spent.tokens += indexed.tokens;
     report.chunks += indexed.chunks;
     report.tokens += indexed.tokens;

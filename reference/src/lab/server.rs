@@ -257,7 +257,7 @@ async fn recut(state: &ServerState, faults: &Faults, held: &mut Vec<Box<dyn Conn
     held.clear();
     let cutting = async {
         let _alone = library.write("recut", true).await?;
-        library.recut(chrono::Utc::now()).await
+        library.recut(chrono::Utc::now(), &mut |_, _, _| {}).await
     };
     match cutting.await {
         Ok(sources) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::embed::provider::Provider;
 use crate::index::document::Cutting;
+use crate::index::later::Marking;
 use crate::index::library::{Library, LibraryError, Parts};
 use crate::project::config::{ConfigError, ProjectConfig, StoreChoice};
 use crate::project::models;
@@ -92,7 +93,8 @@ impl Project {
     /// As `store`.
     pub async fn parts(&self) -> Result<Parts, ProjectError> {
         let (cutting, lock) = (self.cutting()?, Some(self.place.lock()));
-        Ok(Parts { cutting, lock, ..Parts::new(self.store().await?, self.embedder()?) })
+        let parts = Parts::new(self.store().await?, self.embedder()?);
+        Ok(Parts { cutting, lock, preparing: Arc::new(Marking(Arc::clone(&parts.preparing))), ..parts })
     }
 
     /// Who is let in to a part of it; `None` where there are no tenants. Only who serves reads their tokens.

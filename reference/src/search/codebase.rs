@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::embed::Embedder as _;
 use crate::search::found::Found;
+use crate::search::pending::VECTORS;
 use crate::search::question::{Question, RetrievalError};
 use crate::search::retrieval::Retrieval;
 use crate::search::score::Scale;
 use crate::search::step::EMBEDDING;
-use crate::search::unreached;
 use crate::store::contract::Patience;
 use crate::store::filter::Filter;
 
@@ -67,7 +67,7 @@ impl Retrieval {
     ) -> Result<Vec<Applying>, RetrievalError> {
         let question = Question { passes_memory: true, ..Question::new(change, CANDIDATES) };
         let findings = self.search(&question).await?;
-        if findings.degraded.iter().any(|scope| [EMBEDDING, unreached::SCOPE].contains(scope)) {
+        if findings.degraded.iter().any(|scope| [EMBEDDING, VECTORS].contains(scope)) {
             // By words alone "none applies" would be a guess.
             return Err(RetrievalError::Embedder("the vectors cannot be had".to_owned()));
         }

@@ -51,6 +51,8 @@ pub mod written;
 mod unreached;
 #[cfg(feature = "project")]
 pub mod codebase;
+#[cfg(feature = "remote")]
+mod pending;
 
 #[cfg(feature = "lab")]
 #[cfg(test)]

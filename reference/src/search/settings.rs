@@ -71,6 +71,8 @@ impl SearchSettings {
             Box::new(crate::search::written::Rewording(self.writer)),
             #[cfg(feature = "names")]
             Box::new(crate::search::unknown::Knowing),
+            #[cfg(feature = "remote")]
+            Box::new(crate::search::pending::Waiting),
         ]
     }
 }

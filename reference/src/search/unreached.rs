@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::search::pending::VECTORS;
 use crate::search::question::RetrievalError;
 use crate::search::step::Search;
 use crate::store::records::StoreError;
-
-/// The scope of an answer that had to do without vectors, or without some of them.
-pub(super) const SCOPE: &str = "vectors";
 
 impl Search<'_> {
     /// Whether candidates are to be gathered once more, by words alone, because nobody gives the vectors. Where some
@@ -21,11 +19,11 @@ impl Search<'_> {
                     *vector = Arc::new([]);
                 }
                 self.findings.hits.clear();
-                self.findings.degraded.push(SCOPE);
+                self.findings.degraded.push(VECTORS);
                 true
             }
             Ok(()) if self.connection.lacks_vectors() => {
-                self.findings.degraded.push(SCOPE);
+                self.findings.degraded.push(VECTORS);
                 false
             }
             _ => false,

@@ -5,6 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::embed::Embedder as _;
+#[cfg(feature = "remote")]
+use crate::index::later::PENDING;
 use crate::serve::report::{ChunkTokens, HealthReport, Trouble};
 use crate::serve::state::ServerState;
 use crate::store::contract::{Connection, Patience};
@@ -35,10 +37,12 @@ pub struct Census {
 pub async fn take(state: &ServerState, report: &mut HealthReport) -> Result<Census, Trouble> {
     let counting = async {
         let mut held = state.retrieval.library.store().connect(Patience::Search).await?;
+        // While an index waits for its vectors, answers say so; nothing is lost.
+        let is_pending = held.fact(PENDING).await?.is_some();
         let counted = (held.figures().await?, held.sources().await?);
-        Ok((counted.0, counted.1, longest(state, held.as_mut()).await?))
+        Ok((is_pending, counted.0, counted.1, longest(state, held.as_mut()).await?))
     };
-    let (figures, sources, worst) = tokio::time::timeout(COUNTING_WITHIN + LONGEST_WITHIN, counting)
+    let (is_pending, figures, sources, worst) = tokio::time::timeout(COUNTING_WITHIN + LONGEST_WITHIN, counting)
         .await
         .map_err(|_late| Trouble::of("vector_store_unreachable", "the index could not be counted in time"))?
         .map_err(|error: StoreError| Trouble::of_store(&error))?;
@@ -54,7 +58,7 @@ pub async fn take(state: &ServerState, report: &mut HealthReport) -> Result<Cens
             tracing::warn!(stale = stale.len(), ?oldest, "sources were indexed too long ago");
         }
     }
-    whole(&figures, state.retrieval.library.vectors().embedder().model().dimensions > 0)?;
+    whole(&figures, !is_pending && state.retrieval.library.vectors().embedder().model().dimensions > 0)?;
     let stale = report.stale_sources.unwrap_or_default();
     Ok(Census { mean: figures.mean_tokens, worst, stale, sources: figures.sources })
 }
