@@ -386,12 +386,10 @@ async fn start_target() -> anyhow::Result<(Child, Ports)> {
     let mut child = itself()?.arg("target").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let stdout = child.stdout.take().context("the target has no output")?;
     let line = BufReader::new(stdout).lines().next_line().await?.context("the target did not start")?;
-    let ports: Vec<&str> = line.split_whitespace().collect();
-    let [modern, legacy, hanging, long, tls, certificate] = ports[..] else {
+    let ports: Vec<String> = line.split_whitespace().map(ToOwned::to_owned).collect();
+    let Ok([modern, legacy, hanging, long, tls, certificate]) = <[String; 6]>::try_from(ports) else {
         anyhow::bail!("the target did not name its ports")
     };
-    let [modern, legacy, hanging, long, tls, certificate] =
-        [modern, legacy, hanging, long, tls, certificate].map(ToOwned::to_owned);
     Ok((child, Ports { modern, legacy, hanging, long, tls, certificate }))
 }
 

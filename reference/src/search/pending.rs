@@ -16,9 +16,11 @@ pub(super) struct Waiting;
 #[async_trait]
 impl Step for Waiting {
     async fn refine(&self, search: &mut Search<'_>) -> Result<(), RetrievalError> {
-        let degraded = &mut search.findings.degraded;
-        if degraded.is_empty() && search.connection.fact(PENDING).await?.is_some() {
-            degraded.push(VECTORS);
+        // Where nothing has vectors, none are to come.
+        let has_vectors = search.query_vectors.vectors.first().is_some_and(|vector| !vector.is_empty());
+        let is_told = search.findings.degraded.contains(&VECTORS);
+        if has_vectors && !is_told && search.connection.fact(PENDING).await?.is_some() {
+            search.findings.degraded.push(VECTORS);
         }
         Ok(())
     }

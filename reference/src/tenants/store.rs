@@ -36,7 +36,7 @@ impl Store for TenantStore {
     async fn connect(&self, patience: Patience) -> Result<Box<dyn Connection>, StoreError> {
         let inner = self.inner.connect(patience).await?;
         Ok(match asking() {
-            Some(tenant) => Box::new(TenantConnection { inner, tenant, visible: None }),
+            Some(tenant) => Box::new(TenantConnection { inner, tenant }),
             None => inner,
         })
     }
@@ -53,6 +53,7 @@ impl Store for TenantStore {
             let own = tenant.collections.as_deref().unwrap_or_default().join(", ");
             return Err(StoreError::Denied(format!("this 'collection' is not yours: write into one of {own}")));
         }
+        // Among all: a source without a chunk is somebody's, too.
         let sources = self.inner.connect(Patience::Writer).await?.sources().await?;
         if sources.iter().any(|known| known.source == new.source && !tenant.has(&known.collection)) {
             return Err(StoreError::Denied("this 'source' cannot be used: choose another name".to_owned()));
@@ -93,8 +94,6 @@ fn only_operator() -> Result<(), StoreError> {
 struct TenantConnection {
     inner: Box<dyn Connection>,
     tenant: Arc<Tenant>,
-    /// Names of the sources it may see, once somebody asked for one by name.
-    visible: Option<BTreeSet<String>>,
 }
 
 impl TenantConnection {
@@ -103,10 +102,7 @@ impl TenantConnection {
     }
 
     async fn may_see(&mut self, source: &str) -> Result<bool, StoreError> {
-        if self.visible.is_none() {
-            self.visible = Some(self.sources().await?.into_iter().map(|source| source.source).collect());
-        }
-        Ok(self.visible.as_ref().is_some_and(|visible| visible.contains(source)))
+        Ok(self.chunk_at(source, 0).await?.is_some())
     }
 
     /// The key of an answer that only this tenant gets, and only while its collections are these.
@@ -153,11 +149,14 @@ impl Connection for TenantConnection {
     }
 
     async fn chunks(&mut self, ids: &[i64]) -> Result<Vec<StoredChunk>, StoreError> {
-        self.inner.chunks(ids).await
+        let mut chunks = self.inner.chunks(ids).await?;
+        chunks.retain(|chunk| self.tenant.has(&chunk.collection));
+        Ok(chunks)
     }
 
     async fn chunk_at(&mut self, source: &str, ordinal: i64) -> Result<Option<StoredChunk>, StoreError> {
-        if self.may_see(source).await? { self.inner.chunk_at(source, ordinal).await } else { Ok(None) }
+        let chunk = self.inner.chunk_at(source, ordinal).await?;
+        Ok(chunk.filter(|chunk| self.tenant.has(&chunk.collection)))
     }
 
     async fn sources(&mut self) -> Result<Vec<StoredSource>, StoreError> {
