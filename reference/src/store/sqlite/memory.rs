@@ -1,7 +1,9 @@
 //! Vectors in memory: one contiguous slice, scanned whole, exact, and therefore its own ground truth.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
+
+use pulp::{Simd, WithSimd};
 
 use crate::store::filter::{Filter, SourceFacts};
 use crate::store::records::{ChunkPlace, Near};
@@ -109,21 +111,23 @@ impl InMemoryVectors {
             return Vec::new();
         }
         let admitted: Vec<bool> = self.sources.iter().map(|slot| slot.is_alive && filter.admits(&slot.facts)).collect();
-        let mut best: BinaryHeap<Worst<'_>> = BinaryHeap::with_capacity(depth + 1);
+        // The worst of the best is on top. Of positive numbers the bits are in order, too.
+        let bits = |cosine: &Reverse<u32>| f32::from_bits(cosine.0);
+        let mut best = BinaryHeap::<(Reverse<u32>, &str, u32, i64)>::with_capacity(depth + 1);
         for (entry, vector) in self.iter().filter(|(entry, _)| admitted[entry.slot as usize]) {
             let cosine = dot(question, vector);
-            if cosine <= 0.0 || (best.len() == depth && best.peek().is_some_and(|worst| cosine < worst.cosine)) {
+            if cosine <= 0.0 || (best.len() == depth && best.peek().is_some_and(|(worst, ..)| cosine < bits(worst))) {
                 continue;
             }
             let source = self.sources[entry.slot as usize].facts.source.as_str();
-            best.push(Worst { cosine, source, ordinal: entry.ordinal, id: entry.id });
+            best.push((Reverse(cosine.to_bits()), source, entry.ordinal, entry.id));
             if best.len() > depth {
                 best.pop();
             }
         }
-        let near = |Worst { cosine, source, ordinal, id }: Worst<'_>| Near {
+        let near = |(cosine, source, ordinal, id): (_, &str, _, _)| Near {
             place: ChunkPlace { source: source.to_owned(), ordinal: i64::from(ordinal), id },
-            cosine,
+            cosine: bits(&cosine),
         };
         best.into_sorted_vec().into_iter().map(near).collect()
     }
@@ -144,11 +148,9 @@ impl InMemoryVectors {
 
     /// The first vector that can be found, with its source.
     pub fn first(&self) -> Option<(&str, &[f32])> {
-        let is_there = |number: &f32| *number != 0.0;
-        let mut alive = self
-            .iter()
-            .filter(|(entry, vector)| self.sources[entry.slot as usize].is_alive && vector.iter().any(is_there));
-        alive.next().map(|(entry, vector)| (self.sources[entry.slot as usize].facts.source.as_str(), vector))
+        let mut all = self.iter().map(|(entry, vector)| (&self.sources[entry.slot as usize], vector));
+        let first = all.find(|(slot, vector)| slot.is_alive && vector.iter().any(|number| *number != 0.0));
+        first.map(|(slot, vector)| (slot.facts.source.as_str(), vector))
     }
 
     pub(in crate::store) fn iter(&self) -> impl Iterator<Item = (&Entry, &[f32])> {
@@ -175,42 +177,34 @@ impl InMemoryVectors {
     }
 }
 
-/// Orders a heap so that the worst of the best is on top: the least cosine, and among equal ones the last place.
-#[derive(Debug, PartialEq)]
-struct Worst<'m> {
-    cosine: f32,
-    source: &'m str,
-    ordinal: u32,
-    id: i64,
-}
-
-impl Eq for Worst<'_> {}
-
-impl Ord for Worst<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let place = |one: &Self| (one.source, one.ordinal, one.id);
-        other.cosine.total_cmp(&self.cosine).then_with(|| place(self).cmp(&place(other)))
-    }
-}
-
-impl PartialOrd for Worst<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// The dot product, which for vectors of length one is the cosine. Eight sums at a time, so that the
-/// compiler may use the machine's wide registers; their order is fixed, so the bits are too.
+/// The dot product, which for vectors of length one is the cosine.
 pub fn dot(left: &[f32], right: &[f32]) -> f32 {
-    let (left_wide, left_rest) = left.as_chunks::<8>();
-    let (right_wide, right_rest) = right.as_chunks::<8>();
-    let mut sums = [0.0_f32; 8];
-    for (a, b) in left_wide.iter().zip(right_wide) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane];
+    pulp::Arch::new().dispatch(Dot(left, right))
+}
+
+/// As many numbers at a time as this processor takes, in four sums, so that none waits for the one before.
+struct Dot<'a>(&'a [f32], &'a [f32]);
+
+impl WithSimd for Dot<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f32 {
+        let ((left, left_rest), (right, right_rest)) = (S::as_simd_f32s(self.0), S::as_simd_f32s(self.1));
+        let ((left, left_few), (right, right_few)) = (pulp::as_arrays::<4, _>(left), pulp::as_arrays::<4, _>(right));
+        let mut sums = [simd.splat_f32s(0.0); 4];
+        for (left, right) in left.iter().zip(right) {
+            for at in 0..4 {
+                sums[at] = simd.mul_add_e_f32s(left[at], right[at], sums[at]);
+            }
         }
+        for (left, right) in left_few.iter().zip(right_few) {
+            sums[0] = simd.mul_add_e_f32s(*left, *right, sums[0]);
+        }
+        let [a, b, c, d] = sums;
+        let rest: f32 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
+        rest + simd.reduce_sum_f32s(simd.add_f32s(simd.add_f32s(a, b), simd.add_f32s(c, d)))
     }
-    sums.iter().sum::<f32>() + left_rest.iter().zip(right_rest).map(|(a, b)| a * b).sum::<f32>()
 }
 
 #[cfg(test)]

@@ -36,9 +36,10 @@ const FILTERED: &str = "WITH fitting AS MATERIALIZED (SELECT source FROM sources
     WHERE words MATCH $1 AND chunks.source IN (SELECT source FROM fitting) \
     ORDER BY 4, chunks.source, chunks.ordinal LIMIT $2";
 
-/// Who holds a term.
-const HOLDERS: &str = "SELECT count(*), json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each($2))) \
-    FROM words WHERE words MATCH $1";
+/// Who holds each of a list of terms.
+const HOLDERS: &str = "SELECT (SELECT json_array(count(*), json_group_array(rowid) \
+        FILTER (WHERE rowid IN (SELECT value FROM json_each($2)))) FROM words WHERE words MATCH term.value) \
+    FROM json_each($1) AS term ORDER BY term.key";
 
 /// The chunks that hold terms, the best first; equal scores are ordered by place.
 ///
@@ -106,13 +107,9 @@ pub async fn holders(
     terms: &[String],
     ids: &[i64],
 ) -> Result<Vec<Holders>, StoreError> {
-    let mut all = Vec::with_capacity(terms.len());
-    for term in terms {
-        let row = sqlx::query_as(HOLDERS).bind(expression(std::slice::from_ref(term))).bind(Json(ids));
-        let (chunks, Json(ids)) = row.fetch_one(&mut *connection).await?;
-        all.push(Holders { chunks, ids });
-    }
-    Ok(all)
+    let terms: Vec<_> = terms.iter().map(|term| expression(std::slice::from_ref(term))).collect();
+    let rows = sqlx::query_scalar(HOLDERS).bind(Json(terms)).bind(Json(ids)).fetch_all(connection).await?;
+    Ok(rows.into_iter().map(|Json((chunks, ids))| Holders { chunks, ids }).collect())
 }
 
 /// The terms as FTS5 wants them: each quoted, so that nothing a user types is an operator, and a code
