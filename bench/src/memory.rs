@@ -14,13 +14,14 @@ use tokio::task::JoinSet;
 use crate::report::row;
 use crate::usage;
 use serin::app;
-use serin::domain::answer::{Turn, Variant};
+use serin::domain::answer::{CacheWord, Turn, Variant};
 use serin::domain::monitor::MonitorId;
-use serin::domain::observation::BeatKind;
-use serin::domain::outcome::Verdict;
+use serin::domain::outcome::{Judged, Verdict};
 use serin::domain::protocol::Era;
+use serin::domain::signal::{Level, Signal};
 use serin::store::Store;
 use serin::store::read::history::Since;
+use serin::store::values::change_set::SourcesLook;
 use serin::store::values::change_set::StageTimes;
 use serin::store::values::change_set::{AskRow, BeatRow, BeatSeen, ChangeSet};
 
@@ -230,21 +231,26 @@ pub(crate) fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> ChangeSe
     let asks: Vec<AskRow> = (0..2).map(|turn| ask(monitor, minute, turn, salt * 11 + turn)).collect();
     let parts = [stages.connect, stages.handshake, stages.tools].into_iter().flatten().sum::<Duration>();
     let elapsed = noisy(900, salt * 13) + parts + asks.iter().map(|ask| ask.elapsed).sum::<Duration>();
+    // Once an hour the list of sources is looked at; between, its age is not judged.
+    let looks = minute.is_multiple_of(60);
+    let mut judged = [Judged { level: Level::Calm, reason: None }; 8];
+    if !looks {
+        judged[Signal::Freshness as usize] = Judged::UNKNOWN;
+    }
     let beat = BeatRow {
-        monitor: MonitorId::new(&id(monitor)),
-        scheduled_at,
         started_at: scheduled_at + TimeDelta::milliseconds((salt % 7).cast_signed()),
-        kind: BeatKind::Scheduled,
         era: Some(Era::Modern),
-        transport: None,
-        seen: BeatSeen::Seen,
         verdict: Verdict::Good,
-        reason: None,
-        stage: None,
         elapsed,
         stages,
         fresh_connection: true,
-        config_hash: "bench".to_owned(),
+        judged,
+        sources: looks.then(|| SourcesLook {
+            count: 812,
+            newest: Some(scheduled_at - TimeDelta::hours(20)),
+            knows_newest: true,
+        }),
+        ..BeatRow::unmade(MonitorId::new(&id(monitor)), scheduled_at, BeatSeen::Seen, "bench".to_owned())
     };
     ChangeSet { beat: Some(beat), asks, ..ChangeSet::default() }
 }
@@ -266,6 +272,8 @@ fn ask(monitor: u64, minute: u64, turn: u64, salt: u64) -> AskRow {
         lengths: (0..5).map(|place| 600 + place * 31).collect(),
         bytes: 4_200 + salt % 3,
         tokens: Some(900),
+        cache: CacheWord::Missed,
+        self_reported: Vec::new(),
     }
 }
 

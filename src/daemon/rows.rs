@@ -1,12 +1,13 @@
 //! What a beat saw and changed, as the rows that are written of it.
 
 use crate::daemon::runtime::MonitorRuntime;
-use crate::domain::answer::{Answer, Ask};
+use crate::domain::answer::{Answer, Ask, CacheWord};
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{Observation, Stage};
-use crate::domain::outcome::{AskVerdict, Outcome};
+use crate::domain::outcome::{AskVerdict, Judged, Outcome, Verdict};
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::store::values::change_set::SourcesLook;
 use crate::store::values::change_set::StageTimes;
 use crate::store::values::change_set::{AskRow, BeatRow, BeatSeen, MarksRow, SignalRow};
 
@@ -49,7 +50,7 @@ pub(super) fn marks_row(runtime: &MonitorRuntime, next: &MonitorState) -> MarksR
     }
 }
 
-pub(super) fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow {
+pub(super) fn beat_row(seen: &Observation, outcome: &Outcome, next: &MonitorState, config_hash: &str) -> BeatRow {
     let tools = seen.steps.iter().find(|step| step.stage == Stage::Tools && step.fault.is_none());
     BeatRow {
         monitor: seen.monitor.clone(),
@@ -70,6 +71,13 @@ pub(super) fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str)
         stages: stage_times(seen),
         fresh_connection: tools.is_some_and(|step| step.fresh_connection),
         config_hash: config_hash.to_owned(),
+        // What showed us nothing was weighed by nobody.
+        judged: if outcome.verdict == Verdict::Unknown { [Judged::UNKNOWN; 8] } else { next.judged() },
+        sources: seen.sources.as_ref().map(|sources| SourcesLook {
+            count: sources.count,
+            newest: sources.last_indexed_at,
+            knows_newest: sources.knows_newest(),
+        }),
     }
 }
 
@@ -111,6 +119,8 @@ pub(super) fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
         lengths: hits.iter().map(|hit| hit.chars).chain(text.map(|text| text.chars)).collect(),
         bytes: answer.map_or(0, |answer| answer.bytes),
         tokens: answer.and_then(|answer| answer.tokens),
+        cache: answer.map_or(CacheWord::Unsaid, |answer| answer.cache),
+        self_reported: answer.map(|answer| answer.self_reported.clone()).unwrap_or_default(),
     }
 }
 

@@ -74,6 +74,37 @@ impl Turn {
     }
 }
 
+/// What an answer says of a cache that it came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum CacheWord {
+    /// Nothing: it may have come from one, or not.
+    #[default]
+    Unsaid,
+    /// That none answered, so that the index did.
+    Missed,
+    /// That a cache answered, which proves nothing about the index.
+    Hit,
+}
+
+impl CacheWord {
+    /// Every word, in the order of the numbers by which packs know them.
+    pub const ALL: [Self; 3] = [Self::Unsaid, Self::Missed, Self::Hit];
+
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Unsaid => "unsaid",
+            Self::Missed => "missed",
+            Self::Hit => "hit",
+        }
+    }
+
+    /// What a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|word| word.slug() == slug)
+    }
+}
+
 /// A search tool's answer, reduced to what is judged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
@@ -83,6 +114,8 @@ pub struct Answer {
     pub total: Option<u64>,
     /// What the server says of itself in the answer, such as `degraded: true`, at most a handful.
     pub self_reported: Vec<String>,
+    /// What it says of a cache.
+    pub cache: CacheWord,
     /// Length of the JSON-RPC result in bytes.
     pub bytes: u64,
     /// Tokens of what a model would read of it; none where they were not counted.

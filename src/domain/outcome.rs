@@ -2,7 +2,7 @@
 
 use crate::domain::observation::Stage;
 use crate::domain::reason::{FailureReason, Severity};
-use crate::domain::signal::Signal;
+use crate::domain::signal::{Level, Signal};
 
 /// What one probe means: a verdict, and the findings it rests on.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +57,20 @@ impl Verdict {
     pub fn from_slug(slug: &str) -> Option<Self> {
         [Self::Good, Self::Degraded, Self::Down, Self::Unknown].into_iter().find(|verdict| verdict.slug() == slug)
     }
+}
+
+/// What one beat says of one signal: its level, and why where that is elevated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Judged {
+    /// Within its limit, above it, or not seen.
+    pub level: Level,
+    /// With what reason an incident would open.
+    pub reason: Option<FailureReason>,
+}
+
+impl Judged {
+    /// Not looked at.
+    pub const UNKNOWN: Self = Self { level: Level::Unknown, reason: None };
 }
 
 /// One thing wrong in one beat.

@@ -97,6 +97,9 @@ pub enum Level {
 }
 
 impl Level {
+    /// Every level, in the order of the numbers by which packs know them.
+    pub const ALL: [Self; 3] = [Self::Calm, Self::Elevated, Self::Unknown];
+
     /// The word stored and shown.
     pub const fn slug(self) -> &'static str {
         match self {

@@ -3,30 +3,26 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serin::domain::answer::{Turn, Variant};
+use serin::domain::answer::{CacheWord, Turn, Variant};
 use serin::domain::monitor::MonitorId;
-use serin::domain::observation::BeatKind;
-use serin::domain::outcome::Verdict;
+use serin::domain::outcome::{Judged, Verdict};
 use serin::domain::protocol::Era;
-use serin::store::values::change_set::{AskRow, BeatRow, BeatSeen, StageTimes};
+use serin::domain::signal::{Level, Signal};
+use serin::store::values::change_set::{AskRow, BeatRow, BeatSeen};
 
 /// A good beat in the newer era.
 pub(crate) fn beat(monitor: MonitorId, at: DateTime<Utc>) -> BeatRow {
     BeatRow {
-        monitor,
-        scheduled_at: at,
-        started_at: at,
-        kind: BeatKind::Scheduled,
         era: Some(Era::Modern),
-        transport: None,
-        seen: BeatSeen::Seen,
         verdict: Verdict::Good,
-        reason: None,
-        stage: None,
         elapsed: Duration::from_millis(42),
-        stages: StageTimes::default(),
         fresh_connection: true,
-        config_hash: "abc".to_owned(),
+        judged: Signal::ALL.map(|signal| match signal {
+            // The list of sources was not looked at.
+            Signal::Freshness => Judged::UNKNOWN,
+            _ => Judged { level: Level::Calm, reason: None },
+        }),
+        ..BeatRow::unmade(monitor, at, BeatSeen::Seen, "abc".to_owned())
     }
 }
 
@@ -46,5 +42,7 @@ pub(crate) fn ask(canary: &str, elapsed: Duration) -> AskRow {
         lengths: vec![400],
         bytes: 2_000,
         tokens: None,
+        cache: CacheWord::Missed,
+        self_reported: Vec::new(),
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serin::domain::answer::CacheWord;
 use serin::domain::monitor::MonitorId;
+use serin::domain::outcome::Judged;
 use serin::store::values::change_set::{AskRow, ChangeSet};
 use serin::store::{OpenError, Store, StoreError};
 use sqlx::Connection;
@@ -123,7 +125,13 @@ async fn a_database_of_the_version_before_answers_the_same() {
     let place = Place::new();
     let monitor = MonitorId::new("docs");
     let store = place.open().await;
-    let beats = (0..90).flat_map(|beat| ["docs", "other"].map(|monitor| store.commit(record(monitor, beat * 60))));
+    let older = |monitor: &str, beat: i64| {
+        let mut record = record(monitor, beat * 60);
+        record.beat.iter_mut().for_each(|beat| beat.judged = [Judged::UNKNOWN; 8]);
+        record.asks.iter_mut().for_each(|ask| ask.cache = CacheWord::Unsaid);
+        record
+    };
+    let beats = (0..90).flat_map(|beat| ["docs", "other"].map(|monitor| store.commit(older(monitor, beat))));
     assert!(futures_util::future::join_all(beats).await.iter().all(Result::is_ok), "committed");
     let told = async |store: &Store| {
         let past = store.past(&monitor, at(-3600), at(7200)).await.expect("the past");
@@ -139,6 +147,14 @@ async fn a_database_of_the_version_before_answers_the_same() {
     for step in [
         "CREATE INDEX beats_of_monitor ON beats (monitor, started_at)",
         "DROP TABLE texts",
+        "ALTER TABLE beats ADD COLUMN lock_hash TEXT",
+        "ALTER TABLE beats DROP COLUMN lock",
+        "ALTER TABLE beats DROP COLUMN signals",
+        "ALTER TABLE beats DROP COLUMN source_count",
+        "ALTER TABLE beats DROP COLUMN newest_source",
+        "ALTER TABLE beats DROP COLUMN newest_known",
+        "ALTER TABLE asks DROP COLUMN cache",
+        "ALTER TABLE asks DROP COLUMN self_reported",
         "DELETE FROM _sqlx_migrations WHERE version >= 10",
     ] {
         sqlx::query(step).execute(&mut older).await.expect("made older");

@@ -4,11 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
 use chrono::TimeDelta;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::cli::export::rows::RowWriter;
 use crate::cli::export::timestamps::{monitors, ms, timestamp};
 use crate::domain::monitor::MonitorId;
+use crate::domain::outcome::Judged;
+use crate::domain::signal::{Level, Signal};
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
 use crate::store::values::past::{PastAsk, PastBeat};
@@ -30,6 +32,9 @@ pub(super) const COLUMNS: &[&str] = &[
     "handshake_ms",
     "tools_ms",
     "health_ms",
+    "signals",
+    "sources",
+    "newest_source",
     "asks",
 ];
 /// Read at once of one monitor: of one that beats every second that is some 20,000 beats.
@@ -78,8 +83,18 @@ fn values(monitor: &MonitorId, beat: &PastBeat, lists: &SourceLists) -> Vec<Valu
         json!(beat.stages.handshake.map(ms)),
         json!(beat.stages.tools.map(ms)),
         json!(beat.stages.health.map(ms)),
+        signals(&shape.judged),
+        json!(beat.sources.map(|sources| sources.count)),
+        json!(beat.sources.and_then(|sources| sources.newest).map(timestamp)),
         Value::Array(beat.asks.iter().map(|one| ask(one, lists)).collect()),
     ]
+}
+
+/// The level of each signal that was looked at, and of an elevated one its reason.
+fn signals(judged: &[Judged; 8]) -> Value {
+    let seen = Signal::ALL.into_iter().zip(judged).filter(|(_, judged)| judged.level != Level::Unknown);
+    let said = |judged: &Judged| judged.reason.map_or(judged.level.slug(), |reason| reason.slug());
+    seen.map(|(signal, judged)| (signal.slug().to_owned(), json!(said(judged)))).collect::<Map<_, _>>().into()
 }
 
 fn ask(ask: &PastAsk, lists: &SourceLists) -> Value {
@@ -95,6 +110,8 @@ fn ask(ask: &PastAsk, lists: &SourceLists) -> Value {
         "elapsed_ms": ms(ask.elapsed),
         "bytes": ask.bytes,
         "tokens": ask.tokens,
+        "cache": ask.shape.cache.slug(),
+        "self_reported": ask.self_reported.as_deref().map(|said| said.lines().collect::<Vec<_>>()),
         "sources": answer.and_then(|answer| lists.get(&answer.list)),
         "scores": answer.map(|answer| answer.scores.iter().map(|score| four_digits(*score)).collect::<Vec<_>>()),
         "lengths": answer.map(|answer| &answer.lengths),
@@ -114,7 +131,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::answer::{Turn, Variant};
+    use crate::domain::answer::{CacheWord, Turn, Variant};
     use crate::store::values::past::{AskShape, PastAnswer};
 
     #[test]
@@ -126,16 +143,25 @@ mod tests {
             verdict: "right",
             reason: None,
             rank: Some(1),
+            cache: CacheWord::Hit,
         };
         let answer = PastAnswer { list: 7, scores: vec![0.912_345_6, f32::NAN, -30.512_34], lengths: vec![800, 0, 12] };
-        let answered =
-            PastAsk { canary: Arc::from("c"), shape, elapsed: Duration::ZERO, answer: None, bytes: 9, tokens: None };
+        let answered = PastAsk {
+            canary: Arc::from("c"),
+            shape,
+            elapsed: Duration::ZERO,
+            answer: None,
+            bytes: 9,
+            tokens: None,
+            self_reported: Some(Arc::from("partial: true")),
+        };
         let asked = PastAsk { answer: Some(answer), ..answered.clone() };
         let lists = SourceLists::from([(7, vec!["a.md".to_owned(), "b.md".to_owned(), "c.md".to_owned()])]);
         let row = ask(&asked, &lists);
         assert_eq!(row["sources"], json!(["a.md", "b.md", "c.md"]));
         assert_eq!(row["scores"], json!([0.9123, null, -30.51]), "as many digits as are kept, and none where none was");
         assert_eq!(row["lengths"], json!([800, 0, 12]));
+        assert_eq!((&row["cache"], &row["self_reported"]), (&json!("hit"), &json!(["partial: true"])));
         let row = ask(&answered, &lists);
         assert_eq!((&row["sources"], &row["scores"]), (&Value::Null, &Value::Null), "no answer is not an empty one");
     }

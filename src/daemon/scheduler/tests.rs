@@ -170,5 +170,6 @@ async fn while_somebody_waits_for_a_beat_no_beat_waits_for_company() {
 fn quiet(id: &MonitorId) -> BeatRow {
     let now = Utc::now();
     let seen = Observation::blank(id.clone(), BeatKind::Scheduled, now, now);
-    beat_row(&seen, &Outcome { verdict: Verdict::Good, ..classify(&docs(), &seen) }, "")
+    let outcome = Outcome { verdict: Verdict::Good, ..classify(&docs(), &seen) };
+    beat_row(&seen, &outcome, &crate::domain::monitor_state::MonitorState::new(now), "")
 }

@@ -11,9 +11,8 @@ use crate::daemon::scheduler::Scheduler;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
-use crate::domain::outcome::Verdict;
 use crate::domain::rate_limit::Hold;
-use crate::store::values::change_set::{BeatRow, BeatSeen, ChangeSet, StageTimes};
+use crate::store::values::change_set::{BeatRow, BeatSeen, ChangeSet};
 
 /// Our own trouble has to be gone for so long before it counts as over.
 const CALM_AFTER: Duration = Duration::from_secs(120);
@@ -88,22 +87,7 @@ async fn miss(
     if why == BeatSeen::Missed {
         context.live.metrics().miss(1);
     }
-    let row = BeatRow {
-        monitor: monitor.id.clone(),
-        scheduled_at,
-        started_at: scheduled_at,
-        kind: BeatKind::Scheduled,
-        era: None,
-        transport: None,
-        seen: why,
-        verdict: Verdict::Unknown,
-        reason: None,
-        stage: None,
-        elapsed: Duration::ZERO,
-        stages: StageTimes::default(),
-        fresh_connection: false,
-        config_hash,
-    };
+    let row = BeatRow::unmade(monitor.id.clone(), scheduled_at, why, config_hash);
     let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
     match tokio::time::timeout(MISS_MAX, noted).await {
         Ok(Ok(())) => {}

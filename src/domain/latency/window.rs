@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::latency::code::LatencyCode;
 use crate::domain::rules::LatencyRule;
 use crate::domain::signal::{Level, Reading};
 
@@ -45,7 +46,7 @@ impl Clone for LatencyWindow {
 
 impl LatencyWindow {
     /// Adds a search call whose beat started then: how long it took, and whether its timeout cut it. Where the window is
-    /// full, the oldest goes.
+    /// full, the oldest goes. It is judged as it will be kept: to the step of [`LatencyCode`], within 0.4 %.
     pub fn push(&mut self, at: DateTime<Utc>, elapsed: Duration, censored: bool) {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
@@ -54,6 +55,7 @@ impl LatencyWindow {
             self.samples.reserve_exact(ROOM);
         }
         let at = self.place(at);
+        let elapsed = LatencyCode::of(elapsed).duration();
         let elapsed = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX).min(CENSORED - 1);
         self.samples.push_back(Sample { at, elapsed: if censored { elapsed | CENSORED } else { elapsed } });
     }
@@ -166,10 +168,10 @@ mod tests {
     fn p95_decides_and_few_samples_say_nothing() {
         let rows = [
             (filled(0, 0, 0), Level::Unknown, "0 of 20 samples", "no sample"),
-            (filled(19, 0, 0), Level::Unknown, "19 of 20 samples, so far p95 1000 ms of 800 ms", "one sample too few"),
+            (filled(19, 0, 0), Level::Unknown, "19 of 20 samples, so far p95 1001 ms of 800 ms", "one sample too few"),
             (filled(0, 20, 0), Level::Calm, "p95 10 ms of 800 ms (n=20)", "all fast"),
             (filled(1, 19, 0), Level::Calm, "p95 10 ms of 800 ms (n=20)", "one slow of twenty is the 5 % above P95"),
-            (filled(2, 18, 0), Level::Elevated, "p95 1000 ms of 800 ms (n=20)", "two slow of twenty are not"),
+            (filled(2, 18, 0), Level::Elevated, "p95 1001 ms of 800 ms (n=20)", "two slow of twenty are not"),
         ];
         for (window, level, figure, sentence) in rows {
             let reading = window.reading(&rule());
@@ -180,7 +182,7 @@ mod tests {
     #[test]
     fn a_hanging_call_is_longer_than_any_finished_one() {
         let (p95, _) = filled(0, 18, 2).p95().unwrap();
-        assert_eq!(p95, Duration::from_millis(5), "the censored ones are ranked last, with the time we waited");
+        assert_eq!(p95, Duration::from_micros(5_008), "the censored ones are ranked last, with the time we waited");
     }
 
     #[test]

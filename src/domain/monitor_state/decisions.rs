@@ -71,6 +71,7 @@ impl MonitorState {
         let (state, turn) = step(self.signal(signal), reading.level, beat.covered, limits, held, beat.now);
         self.signals[signal as usize] = state;
         self.readings[signal as usize] = reading;
+        self.reasons[signal as usize] = cause.as_ref().map(|cause| cause.reason);
         match (turn, cause) {
             (Some(IncidentTurn::Opened), Some(cause)) => self.open(signal, cause, beat, new_id, decisions),
             (Some(IncidentTurn::Resolved), _) => {

@@ -14,8 +14,9 @@ use crate::domain::latency::warming::Warming;
 use crate::domain::latency::window::LatencyWindow;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::Observation;
-use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::quality::canary_states::CanaryStates;
+use crate::domain::reason::FailureReason;
 use crate::domain::restart::{Restart, RestartMarks};
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
 
@@ -26,6 +27,8 @@ pub struct MonitorState {
     pub(super) signals: [SignalState; 8],
     /// Each signal's latest reading.
     pub(super) readings: [Reading; 8],
+    /// With what reason each would open an incident, where the latest beat found it elevated.
+    pub(super) reasons: [Option<FailureReason>; 8],
     pub(super) open: BTreeMap<Signal, OpenSignal>,
     /// Canaries by id.
     pub canaries: CanaryStates,
@@ -110,6 +113,7 @@ impl MonitorState {
         Self {
             signals: std::array::from_fn(|_| SignalState::quiet(now)),
             readings: std::array::from_fn(|_| Reading { level: Level::Unknown, figure: Cow::default(), samples: 0 }),
+            reasons: [None; 8],
             open: BTreeMap::new(),
             canaries: CanaryStates::default(),
             latency: LatencyWindow::default(),
@@ -132,6 +136,11 @@ impl MonitorState {
     /// What the latest beat said of a signal: its level and its figure.
     pub const fn reading(&self, signal: Signal) -> &Reading {
         &self.readings[signal as usize]
+    }
+
+    /// What the latest beat said of each signal, in [`Signal::ALL`]'s order.
+    pub fn judged(&self) -> [Judged; 8] {
+        Signal::ALL.map(|signal| Judged { level: self.reading(signal).level, reason: self.reasons[signal as usize] })
     }
 
     /// The incident that is open or clearing on a signal.

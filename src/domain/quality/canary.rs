@@ -3,6 +3,7 @@
 use crate::domain::answer::{Answer, Hit};
 use crate::domain::monitor::{Canary, CanaryKind, Search};
 use crate::domain::outcome::AskVerdict;
+use crate::domain::quality::score_code::rounded;
 use crate::domain::reason::FailureReason;
 use crate::domain::wording::counted;
 
@@ -94,7 +95,7 @@ fn judge_negative(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdi
         return AskVerdict::Wrong { reason: FailureReason::ThresholdBroken, rank: None, seen };
     }
     let counts = |hit: &&Hit| match (canary.max_score, hit.score) {
-        (Some(limit), Some(score)) => score > limit,
+        (Some(limit), Some(score)) => rounded(score) > rounded(limit),
         _ => true,
     };
     let hits: Vec<&Hit> = answer.hits.iter().filter(counts).collect();

@@ -1,9 +1,10 @@
 //! Whether answers are worth anything (RETRIEVAL.md).
 //!
-//! Read: `canary` (one answer: right or wrong), `confirmation` (many answers of one canary: a blip
+//! Read: `score_code` (a score as it is judged and kept), `canary` (one answer: right or wrong), `confirmation` (many answers of one canary: a blip
 //! or an incident), `canary_states` (all of a monitor's), `answers` (how many of many were right), `extent` (how far a fault reaches), `diagnosis` (many canaries: what is broken), `propose` (canaries for a server that has none
 //! yet) and `propose_text` (the same where it answers with text).
 
+pub(crate) mod score_code;
 pub(crate) mod canary;
 pub(crate) mod confirmation;
 pub(crate) mod canary_states;

@@ -19,7 +19,7 @@ use crate::domain::fault::FaultKind;
 use crate::domain::monitor::{Search, SearchFields};
 use crate::domain::quality::propose::SeenPassage;
 use crate::domain::wanted::{Pattern, TextSigns};
-use crate::probe::decode::answer::admissions::admissions;
+use crate::probe::decode::answer::admissions::{admissions, cache_word};
 use crate::probe::decode::answer::as_read::{as_read, blocks_as_read};
 use crate::probe::decode::answer::columns::{OF_A_ROW, rows};
 use crate::probe::decode::rpc::Misfit;
@@ -267,6 +267,7 @@ fn answer(result: &RawValue, carried: Carried, search: &Search, reader: Reader) 
         hits: list.iter().flat_map(|list| &**list).take(HITS_MAX).map(|item| hit(item, fields)).collect(),
         total,
         self_reported: value.map(admissions).unwrap_or_default(),
+        cache: value.map(cache_word).unwrap_or_default(),
         bytes: result.get().len() as u64,
         tokens: None,
         text_only: list.is_none() && !says_empty,

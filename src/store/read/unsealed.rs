@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::answer::{Turn, Variant};
+use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
@@ -17,8 +17,8 @@ use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
 use crate::store::packed::packs;
 use crate::store::values::beat_rows::BeatRows;
-use crate::store::values::change_set::{BeatSeen, LOCAL, StageTimes};
-use crate::store::values::column::{ask_verdict, length, timestamp, word, word_or_none};
+use crate::store::values::change_set::{BeatSeen, LOCAL, SourcesLook, StageTimes};
+use crate::store::values::column::{ask_verdict, judged, length, timestamp, timestamp_or_none, word, word_or_none};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat};
 
@@ -46,7 +46,8 @@ macro_rules! beats {
              b.tools_elapsed, b.health_elapsed, ",
             is_late!(),
             ", a.canary, a.variant, a.turn, a.fresh_connection, a.verdict, a.reason, a.rank, a.elapsed, a.list, \
-             a.scores, a.lengths, a.bytes, a.tokens FROM ",
+             a.scores, a.lengths, a.bytes, a.tokens, a.cache, a.self_reported, b.lock, b.signals, b.source_count, \
+             b.newest_source, b.newest_known FROM ",
             $source,
             " LEFT JOIN asks a ON a.started_at = b.started_at AND a.monitor = b.monitor AND a.location = b.location ",
             $rest
@@ -191,6 +192,8 @@ fn beat(row: &SqliteRow) -> Result<PastBeat, StoreError> {
             reason: word_or_none(row.try_get(9)?, "reason", FailureReason::from_slug)?,
             stage: word_or_none(row.try_get(10)?, "stage", Stage::from_slug)?,
             config: row.try_get(11)?,
+            lock: row.try_get(33)?,
+            judged: judged(row.try_get(34)?)?,
         },
         elapsed: length(row, 12)?,
         stages: StageTimes {
@@ -199,8 +202,14 @@ fn beat(row: &SqliteRow) -> Result<PastBeat, StoreError> {
             tools: length_or_none(row, 15)?,
             health: length_or_none(row, 16)?,
         },
+        sources: sources(row)?,
         asks: Vec::new(),
     })
+}
+
+fn sources(row: &SqliteRow) -> Result<Option<SourcesLook>, StoreError> {
+    let Some(count) = row.try_get::<Option<u32>, _>(35)? else { return Ok(None) };
+    Ok(Some(SourcesLook { count, newest: timestamp_or_none(row, 36)?, knows_newest: row.try_get(37)? }))
 }
 
 fn ask(row: &SqliteRow, canary: Arc<str>) -> Result<PastAsk, StoreError> {
@@ -216,6 +225,7 @@ fn ask(row: &SqliteRow, canary: Arc<str>) -> Result<PastAsk, StoreError> {
             verdict: word(row.try_get(22)?, "verdict", ask_verdict)?,
             reason: word_or_none(row.try_get(23)?, "reason", FailureReason::from_slug)?,
             rank: row.try_get(24)?,
+            cache: word(row.try_get(31)?, "cache", CacheWord::from_slug)?,
         },
         elapsed: length(row, 25)?,
         answer: list.map(|list| PastAnswer {
@@ -225,6 +235,7 @@ fn ask(row: &SqliteRow, canary: Arc<str>) -> Result<PastAsk, StoreError> {
         }),
         bytes: u64::try_from(row.try_get::<i64, _>(29)?).unwrap_or_default(),
         tokens: row.try_get(30)?,
+        self_reported: row.try_get::<Option<&str>, _>(32)?.map(Arc::from),
     })
 }
 

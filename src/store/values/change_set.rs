@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::{KeptText, Turn, Variant};
+use crate::domain::answer::{CacheWord, KeptText, Turn, Variant};
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Stage, ToolsSeen};
-use crate::domain::outcome::Verdict;
+use crate::domain::outcome::{Judged, Verdict};
 use crate::domain::paging::notification::Notification;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rate_limit::Spent;
@@ -123,6 +123,45 @@ pub struct BeatRow {
     pub fresh_connection: bool,
     /// Hash of the file in force at its start.
     pub config_hash: String,
+    /// What it says of each signal, in [`Signal::ALL`]'s order.
+    pub judged: [Judged; 8],
+    /// The list of sources, where it was looked at.
+    pub sources: Option<SourcesLook>,
+}
+
+impl BeatRow {
+    /// A beat that was due and showed nothing.
+    pub fn unmade(monitor: MonitorId, scheduled_at: DateTime<Utc>, seen: BeatSeen, config_hash: String) -> Self {
+        Self {
+            monitor,
+            scheduled_at,
+            started_at: scheduled_at,
+            kind: BeatKind::Scheduled,
+            era: None,
+            transport: None,
+            seen,
+            verdict: Verdict::Unknown,
+            reason: None,
+            stage: None,
+            elapsed: Duration::ZERO,
+            stages: StageTimes::default(),
+            fresh_connection: false,
+            config_hash,
+            judged: [Judged::UNKNOWN; 8],
+            sources: None,
+        }
+    }
+}
+
+/// What a look at the list of sources showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourcesLook {
+    /// How many were read.
+    pub count: u32,
+    /// When the newest of them was indexed, UTC; to the minute from a pack; none where no date was seen.
+    pub newest: Option<DateTime<Utc>>,
+    /// Whether that is the newest of all there are.
+    pub knows_newest: bool,
 }
 
 /// Durations by stage; none where the stage was not reached or did not answer.
@@ -167,6 +206,10 @@ pub struct AskRow {
     pub bytes: u64,
     /// Tokens of the answer, where they were counted.
     pub tokens: Option<u32>,
+    /// What the answer says of a cache.
+    pub cache: CacheWord,
+    /// What the answer admits of itself.
+    pub self_reported: Vec<String>,
 }
 
 /// A row of `signal_state`: a signal, or one canary of it.

@@ -9,10 +9,10 @@ use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::monitor::MonitorId;
-use crate::domain::outcome::Evidence;
+use crate::domain::outcome::{Evidence, Judged};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::RulePlace;
-use crate::domain::signal::Signal;
+use crate::domain::signal::{Level, Signal};
 use crate::store::values::error::StoreError;
 use crate::store::values::incident_memory;
 
@@ -97,6 +97,31 @@ pub(in crate::store) fn ask_verdict(slug: &str) -> Option<&'static str> {
     ["right", "wrong", "failed", "not_asked"].into_iter().find(|verdict| *verdict == slug)
 }
 
+/// What a beat said of each signal: a letter each for its level, then the reasons of those that have one.
+pub(in crate::store) fn judged_text(judged: &[Judged; 8]) -> String {
+    let mut text: String = judged.iter().filter_map(|one| one.level.slug().chars().next()).collect();
+    for one in judged.iter().filter(|one| one.level == Level::Elevated) {
+        text.push(' ');
+        text.push_str(one.reason.map_or("-", |reason| reason.slug()));
+    }
+    text
+}
+
+/// The same read back; an empty text, as of a beat before there were any, says nothing of any signal.
+pub(in crate::store) fn judged(text: &str) -> Result<[Judged; 8], StoreError> {
+    let mut words = text.split(' ');
+    let mut judged = [Judged::UNKNOWN; 8];
+    for (one, letter) in judged.iter_mut().zip(words.next().unwrap_or_default().chars()) {
+        let level = Level::ALL.into_iter().find(|level| level.slug().starts_with(letter));
+        one.level = level.ok_or_else(|| StoreError::Unreadable(format!("levels '{text}'")))?;
+        if one.level == Level::Elevated {
+            let reason = words.next().filter(|word| *word != "-");
+            one.reason = word_or_none(reason, "reason", FailureReason::from_slug)?;
+        }
+    }
+    Ok(judged)
+}
+
 /// A moment from a column of microseconds.
 pub(in crate::store) fn timestamp(row: &SqliteRow, index: usize) -> Result<DateTime<Utc>, StoreError> {
     timestamp_from(row.try_get(index)?)
@@ -137,6 +162,27 @@ mod tests {
     fn evidence_comes_back_as_it_was() {
         let evidence = vec![Evidence::new("b", "quote \" and\nnewline"), Evidence::new("a", "</script>")];
         assert_eq!(evidence_from(&evidence_text(&evidence)), Ok(evidence), "order and hostile text are kept");
+    }
+
+    #[test]
+    fn levels_come_back_as_they_were() {
+        let calm = Judged { level: Level::Calm, reason: None };
+        let stale = Judged { level: Level::Elevated, reason: Some(FailureReason::SourceStale) };
+        let bare = Judged { level: Level::Elevated, reason: None };
+        let rows = [
+            ([calm; 8], "cccccccc", "all is calm"),
+            (
+                [calm, bare, calm, Judged::UNKNOWN, calm, calm, stale, calm],
+                "cecuccec - source_stale",
+                "each elevated one has its reason, or none",
+            ),
+        ];
+        for (levels, text, sentence) in rows {
+            assert_eq!(judged_text(&levels), text, "{sentence}");
+            assert_eq!(judged(text), Ok(levels), "{sentence}");
+        }
+        assert_eq!(judged(""), Ok([Judged::UNKNOWN; 8]), "a row from before they were kept");
+        assert!(judged("cxcccccc").is_err(), "a level that is none");
     }
 
     #[test]

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::{Turn, Variant};
+use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::coverage::Availability;
 use crate::domain::observation::{BeatKind, Stage};
-use crate::domain::outcome::Verdict;
+use crate::domain::outcome::{Judged, Verdict};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
-use crate::store::values::change_set::{BeatSeen, StageTimes};
+use crate::store::values::change_set::{BeatSeen, SourcesLook, StageTimes};
 
 /// One beat of one monitor.
 ///
 /// From a pack its moments are right to the hundredth of a second, its durations to 0.4 %, and its scores to 0.03 %;
-/// all else is as it was.
+/// all else is as it was. Whether the age of sources was judged shows where sources were looked at.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastBeat {
     /// When it was due, UTC.
@@ -29,6 +29,8 @@ pub struct PastBeat {
     pub elapsed: Duration,
     /// Duration of each stage that was answered.
     pub stages: StageTimes,
+    /// The list of sources, where it was looked at.
+    pub sources: Option<SourcesLook>,
     /// What was asked, in order.
     pub asks: Vec<PastAsk>,
 }
@@ -54,6 +56,10 @@ pub struct BeatShape {
     pub stage: Option<Stage>,
     /// The file in force, by its number.
     pub config: i64,
+    /// The lock file in force, by its number; 0: none.
+    pub lock: i64,
+    /// What it said of each signal, in the order of [`crate::domain::signal::Signal::ALL`].
+    pub judged: [Judged; 8],
 }
 
 /// One canary of a beat.
@@ -71,6 +77,8 @@ pub struct PastAsk {
     pub bytes: u64,
     /// Tokens of the answer, where they were counted.
     pub tokens: Option<u32>,
+    /// What the answer admits of itself, a line each; none where it admits nothing.
+    pub self_reported: Option<Arc<str>>,
 }
 
 /// What many asks have in common.
@@ -88,6 +96,8 @@ pub struct AskShape {
     pub reason: Option<FailureReason>,
     /// Rank of the expected source, from 1.
     pub rank: Option<u32>,
+    /// What the answer says of a cache.
+    pub cache: CacheWord,
 }
 
 /// A ranked list, as it was answered.

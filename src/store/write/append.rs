@@ -7,7 +7,7 @@ use sqlx::SqliteConnection;
 use crate::domain::answer::KeptText;
 use crate::domain::protocol::Transport;
 use crate::store::values::change_set::{AskRow, BeatRow, ChangeSet, LOCAL};
-use crate::store::values::column::micros;
+use crate::store::values::column::{judged_text, micros};
 use crate::store::values::known_texts::KnownTexts;
 use crate::store::values::rows::{Bound, Rows};
 use crate::store::write::intern::Interned;
@@ -17,14 +17,15 @@ const SOURCE_CHARS_MAX: usize = 200;
 
 static BEATS: Rows = Rows::new(
     "INSERT INTO beats (started_at, monitor, location, scheduled_at, kind, era, transport, fresh_connection, seen, \
-     outcome, reason, stage, elapsed, connect_elapsed, handshake_elapsed, tools_elapsed, health_elapsed, config) VALUES ",
-    18,
+     outcome, reason, stage, elapsed, connect_elapsed, handshake_elapsed, tools_elapsed, health_elapsed, config, signals, source_count, \
+     newest_source, newest_known) VALUES ",
+    22,
     " ON CONFLICT (started_at, monitor, location) DO NOTHING",
 );
 static ASKS: Rows = Rows::new(
     "INSERT INTO asks (started_at, monitor, location, position, canary, variant, turn, elapsed, fresh_connection, \
-     verdict, reason, rank, list, scores, lengths, bytes, tokens) VALUES ",
-    17,
+     verdict, reason, rank, list, scores, lengths, bytes, tokens, cache, self_reported) VALUES ",
+    19,
     " ON CONFLICT (started_at, monitor, location, position) DO NOTHING",
 );
 static SOURCES: Rows = Rows::new(
@@ -196,6 +197,10 @@ fn bind_beat(query: Bound, beat: &BeatRow, configs: &Interned) -> Bound {
         .bind(beat.stages.tools.map(micros))
         .bind(beat.stages.health.map(micros))
         .bind(configs.get(&beat.config_hash))
+        .bind(judged_text(&beat.judged))
+        .bind(beat.sources.map(|sources| sources.count))
+        .bind(beat.sources.and_then(|sources| sources.newest).map(|newest| newest.timestamp_micros()))
+        .bind(beat.sources.map(|sources| sources.knows_newest))
 }
 
 fn bind_text(query: Bound, source: i64, text: &KeptText) -> Bound {
@@ -224,6 +229,8 @@ fn bind_ask(query: Bound, placed: &PlacedAsk<'_>, list: Option<i64>) -> Bound {
         .bind(list.map(|_| lengths.collect::<Vec<u8>>()))
         .bind(i64::try_from(ask.bytes).unwrap_or(i64::MAX))
         .bind(ask.tokens)
+        .bind(ask.cache.slug())
+        .bind(Some(ask.self_reported.join("\n")).filter(|said| !said.is_empty()))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seven digits of a score are past any embedding's jitter")]

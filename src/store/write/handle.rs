@@ -198,28 +198,12 @@ impl Deref for Store {
 mod tests {
     use super::*;
     use crate::domain::monitor::MonitorId;
-    use crate::domain::observation::BeatKind;
     use crate::domain::outcome::Verdict;
     use crate::store::values::change_set::{BeatRow, BeatSeen};
 
     fn beat(number: u32) -> ChangeSet {
         let at = chrono::DateTime::from_timestamp(1_800_000_000 + i64::from(number), 0).unwrap();
-        let row = BeatRow {
-            monitor: MonitorId::new("docs"),
-            scheduled_at: at,
-            started_at: at,
-            kind: BeatKind::Scheduled,
-            era: None,
-            transport: None,
-            seen: BeatSeen::Missed,
-            verdict: Verdict::Unknown,
-            reason: None,
-            stage: None,
-            elapsed: Duration::ZERO,
-            stages: crate::store::values::change_set::StageTimes::default(),
-            fresh_connection: false,
-            config_hash: String::new(),
-        };
+        let row = BeatRow::unmade(MonitorId::new("docs"), at, BeatSeen::Missed, String::new());
         ChangeSet { beat: Some(row), ..ChangeSet::default() }
     }
 

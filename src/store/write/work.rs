@@ -110,26 +110,11 @@ mod tests {
     use crate::domain::observation::ToolsSeen;
     use crate::domain::signal::{Signal, SignalState};
     use crate::domain::tools::Listing;
-    use crate::store::values::change_set::{BeatRow, SignalRow, StageTimes, TimelineRow, ToolsRow};
+    use crate::store::values::change_set::{BeatRow, SignalRow, TimelineRow, ToolsRow};
 
     fn beat(verdict: Verdict, seen: BeatSeen) -> ChangeSet {
         let at = DateTime::UNIX_EPOCH;
-        let row = BeatRow {
-            monitor: MonitorId::new("docs"),
-            scheduled_at: at,
-            started_at: at,
-            kind: BeatKind::Scheduled,
-            era: None,
-            transport: None,
-            seen,
-            verdict,
-            reason: None,
-            stage: None,
-            elapsed: std::time::Duration::ZERO,
-            stages: StageTimes::default(),
-            fresh_connection: false,
-            config_hash: String::new(),
-        };
+        let row = BeatRow { verdict, ..BeatRow::unmade(MonitorId::new("docs"), at, seen, String::new()) };
         ChangeSet { beat: Some(row), ..ChangeSet::default() }
     }
 

@@ -2,15 +2,12 @@
 
 use std::io;
 
+use crate::domain::quality::score_code::{SCORE_BITS, ScoreCode};
 use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 use crate::store::values::past::PastAnswer;
 
 /// Places of one list at most that are read.
 const PLACES_MAX: usize = 10_000;
-/// Bits of a score: sign, exponent and the first 11 of the fraction, which is 0.03 %.
-const SCORE_BITS: u32 = 20;
-/// Bits of a score that are left out.
-const SCORE_CUT: u32 = 32 - SCORE_BITS;
 
 /// One distinct answer of an hour.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +18,7 @@ pub(in crate::store) enum PackedAnswer {
     Number(i64),
 }
 
-/// An answer as the bytes that stand for it, alike for alike answers: scores are cut to [`SCORE_BITS`].
+/// An answer as the bytes that stand for it, alike for alike answers: scores are rounded.
 ///
 /// # Errors
 /// None in practice: nothing is written but memory.
@@ -43,7 +40,7 @@ pub(in crate::store::packed::pack) fn write_answer(written: &mut BitWriter, answ
     written.signed(answer.list)?;
     written.gamma(answer.scores.len() as u64)?;
     for score in &answer.scores {
-        written.low(SCORE_BITS, u64::from(score.to_bits() >> SCORE_CUT))?;
+        written.low(SCORE_BITS, u64::from(ScoreCode::of(*score).0))?;
     }
     written.gamma(answer.lengths.len() as u64)?;
     answer.lengths.iter().try_for_each(|length| written.gamma(u64::from(*length)))
@@ -51,6 +48,7 @@ pub(in crate::store::packed::pack) fn write_answer(written: &mut BitWriter, answ
 
 pub(in crate::store::packed::pack) fn read_answer(read: &mut BitReader<'_>) -> io::Result<PastAnswer> {
     let list = read.signed()?;
+    let score = |bits| ScoreCode(u32::try_from(bits).unwrap_or_default()).score();
     let scores = (0..read.count(PLACES_MAX)?).map(|_| read.low(SCORE_BITS).map(score)).collect::<io::Result<_>>()?;
     let lengths =
         (0..read.count(PLACES_MAX)?).map(|_| read.gamma().map(|length| u32::try_from(length).unwrap_or(u32::MAX)));
@@ -64,12 +62,4 @@ pub(in crate::store::packed::pack) fn read_entry(read: &mut BitReader<'_>) -> io
         2 => read.signed().map(PackedAnswer::Number),
         _ => Err(damaged("an answer of a newer Serin")),
     }
-}
-
-/// A score from its first bits; the middle of what was cut off.
-fn score(bits: u64) -> f32 {
-    let bits = u32::try_from(bits).unwrap_or_default() << SCORE_CUT;
-    let score = f32::from_bits(bits);
-    // Nought and NaN are themselves.
-    if score == 0.0 || !score.is_finite() { score } else { f32::from_bits(bits | (1 << (SCORE_CUT - 1))) }
 }

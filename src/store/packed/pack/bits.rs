@@ -184,6 +184,12 @@ fn end() -> io::Error {
     io::ErrorKind::UnexpectedEof.into()
 }
 
+/// Reads one of a list of values by its number.
+pub(in crate::store) fn read_number<T: Copy>(read: &mut BitReader<'_>, bits: u32, all: &[T]) -> io::Result<T> {
+    let number = usize::try_from(read.low(bits)?).unwrap_or(usize::MAX);
+    all.get(number).copied().ok_or_else(|| damaged("a value of a newer Serin"))
+}
+
 /// What is wrong with bytes that no writer of ours made.
 pub(in crate::store) fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)

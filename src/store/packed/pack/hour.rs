@@ -12,12 +12,15 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::latency::code::LatencyCode;
 use crate::domain::observation::{BeatKind, Stage};
-use crate::domain::outcome::Verdict;
+use crate::domain::outcome::{Judged, Verdict};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
+use crate::domain::signal::{Level, Signal};
 use crate::store::packed::pack::answer::PackedAnswer;
 use crate::store::packed::pack::asks::{read_asks, write_asks};
 use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
+use crate::store::packed::pack::layout::Layout;
+use crate::store::packed::pack::looks::{read_judged, read_looks, write_judged, write_looks};
 use crate::store::packed::pack::numbers::{Meanings, Numbers};
 use crate::store::packed::pack::tables::{as_before, from_before, table_of};
 use crate::store::packed::pack::times::{code, duration};
@@ -26,10 +29,6 @@ use crate::store::packed::pack::words;
 use crate::store::values::change_set::{BeatSeen, StageTimes};
 use crate::store::values::past::{BeatShape, PastAsk, PastBeat};
 
-/// How a pack is laid out; a later layout has another number.
-const LAYOUT: u64 = 2;
-/// The first layout: moments as gaps of milliseconds, and each number by itself, which took a tenth more.
-const LAYOUT_OF_GAPS: u64 = 1;
 /// Beats of one hour at most that are read: one a second, and as many that were asked for.
 const BEATS_MAX: usize = 10_000;
 /// Asks of one beat at most that are read.
@@ -62,7 +61,7 @@ struct Form {
 /// Where a canary has no number, or a word is unknown: mistakes of the caller.
 pub(in crate::store) fn encode(hour: DateTime<Utc>, beats: &[PastBeat], numbers: &Numbers) -> io::Result<Vec<u8>> {
     let mut written = BitWriter::new();
-    written.gamma(LAYOUT)?;
+    written.gamma(Layout::NOW as u64)?;
     written.gamma(beats.len() as u64)?;
     write_timestamps(&mut written, hour, beats)?;
     let forms: Vec<Form> = beats.iter().map(form).collect();
@@ -78,6 +77,7 @@ pub(in crate::store) fn encode(hour: DateTime<Utc>, beats: &[PastBeat], numbers:
     }
     let beyond: Vec<i64> = beats.iter().map(|beat| code(beat.elapsed) - code(parts(beat))).collect();
     written.around_median(&beyond)?;
+    write_looks(&mut written, hour, beats)?;
     let asks: Vec<&PastAsk> = beats.iter().flat_map(|beat| &beat.asks).collect();
     write_asks(&mut written, &asks, numbers)?;
     written.bytes()
@@ -89,14 +89,13 @@ pub(in crate::store) fn encode(hour: DateTime<Utc>, beats: &[PastBeat], numbers:
 /// Where the bytes are no pack, or one of a later version.
 pub(in crate::store) fn decode(hour: DateTime<Utc>, bytes: &[u8]) -> io::Result<Hour> {
     let mut read = BitReader::new(bytes);
-    let layout = read.gamma()?;
+    let layout = Layout::of(read.gamma()?)?;
     let count = read.count(BEATS_MAX)?;
     let moments = match layout {
-        LAYOUT => read_timestamps(&mut read, hour, count)?,
-        LAYOUT_OF_GAPS => read_gaps(&mut read, hour, count)?,
-        _ => return Err(damaged("a pack of a newer Serin")),
+        Layout::Gaps => read_gaps(&mut read, hour, count)?,
+        Layout::Grid | Layout::Judged => read_timestamps(&mut read, hour, count)?,
     };
-    let table = (0..read.count(count)?).map(|_| read_form(&mut read)).collect::<io::Result<Vec<_>>>()?;
+    let table = (0..read.count(count)?).map(|_| read_form(&mut read, layout)).collect::<io::Result<Vec<_>>>()?;
     let places = from_before(&read.column(count)?, &vec![0; count], 1)?;
     let forms =
         places.iter().map(|place| table.get(*place).copied().ok_or_else(|| damaged("a form that is not there")));
@@ -110,8 +109,11 @@ pub(in crate::store) fn decode(hour: DateTime<Utc>, bytes: &[u8]) -> io::Result<
         }
     }
     let beyond = read.around_median(count)?;
+    if layout >= Layout::Judged {
+        read_looks(&mut read, hour, &mut beats)?;
+    }
     let asks: usize = forms.iter().map(|form| form.asks).sum();
-    let (canaries, answers, mut asks, places) = read_asks(&mut read, asks, layout == LAYOUT_OF_GAPS)?;
+    let (canaries, answers, mut asks, places) = read_asks(&mut read, asks, layout)?;
     for ((beat, form), beyond) in beats.iter_mut().zip(&forms).zip(beyond) {
         beat.asks = asks.drain(..form.asks).collect();
         beat.elapsed = duration(code(parts(beat)).saturating_add(beyond))?;
@@ -140,7 +142,10 @@ impl Hour {
 }
 
 fn form(beat: &PastBeat) -> Form {
-    Form { shape: beat.shape, stages: stages(beat).map(|time| time.is_some()), asks: beat.asks.len() }
+    let (mut shape, stages) = (beat.shape, stages(beat).map(|time| time.is_some()));
+    // Written with what was looked at: most beats do not look, and would have a form of their own where one does.
+    shape.judged[Signal::Freshness as usize] = Judged::UNKNOWN;
+    Form { shape, stages, asks: beat.asks.len() }
 }
 
 fn write_form(written: &mut BitWriter, form: &Form) -> io::Result<()> {
@@ -155,11 +160,15 @@ fn write_form(written: &mut BitWriter, form: &Form) -> io::Result<()> {
     words::write(written, shape.stage.map_or("", |stage| stage.slug()))?;
     written.signed(shape.config)?;
     form.stages.iter().try_for_each(|present| written.bit(*present))?;
-    written.gamma(form.asks as u64)
+    written.gamma(form.asks as u64)?;
+    written.signed(shape.lock)?;
+    let all_calm = others(&shape.judged).all(|judged| judged.level == Level::Calm);
+    written.bit(all_calm)?;
+    others(&shape.judged).filter(|_| !all_calm).try_for_each(|judged| write_judged(written, *judged))
 }
 
-fn read_form(read: &mut BitReader<'_>) -> io::Result<Form> {
-    let shape = BeatShape {
+fn read_form(read: &mut BitReader<'_>, layout: Layout) -> io::Result<Form> {
+    let mut shape = BeatShape {
         kind: words::read(read, BeatKind::from_slug)?,
         era: words::read_or_none(read, Era::from_slug)?,
         transport: words::read(read, Transport::from_slug)?,
@@ -169,15 +178,33 @@ fn read_form(read: &mut BitReader<'_>) -> io::Result<Form> {
         reason: words::read_or_none(read, FailureReason::from_slug)?,
         stage: words::read_or_none(read, Stage::from_slug)?,
         config: read.signed()?,
+        lock: 0,
+        judged: [Judged::UNKNOWN; 8],
     };
     let stages = [read.bit()?, read.bit()?, read.bit()?, read.bit()?];
-    Ok(Form { shape, stages, asks: read.count(ASKS_MAX)? })
+    let asks = read.count(ASKS_MAX)?;
+    if layout < Layout::Judged {
+        return Ok(Form { shape, stages, asks });
+    }
+    shape.lock = read.signed()?;
+    let all_calm = read.bit()?;
+    for signal in Signal::ALL.into_iter().filter(|signal| *signal != Signal::Freshness) {
+        let calm = Judged { level: Level::Calm, reason: None };
+        shape.judged[signal as usize] = if all_calm { calm } else { read_judged(read)? };
+    }
+    Ok(Form { shape, stages, asks })
+}
+
+/// What is said of all signals but the age of sources.
+fn others(judged: &[Judged; 8]) -> impl Iterator<Item = &Judged> {
+    let others = Signal::ALL.into_iter().filter(|signal| *signal != Signal::Freshness);
+    others.map(|signal| &judged[signal as usize])
 }
 
 /// A beat of a form; what differs comes after.
 fn blank((scheduled_at, started_at): (DateTime<Utc>, DateTime<Utc>), form: &Form) -> PastBeat {
     let (elapsed, stages) = (Duration::ZERO, StageTimes::default());
-    PastBeat { scheduled_at, started_at, shape: form.shape, elapsed, stages, asks: Vec::new() }
+    PastBeat { scheduled_at, started_at, shape: form.shape, elapsed, stages, sources: None, asks: Vec::new() }
 }
 
 const fn stages(beat: &PastBeat) -> [Option<Duration>; 4] {

@@ -6,16 +6,17 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 
-use crate::domain::answer::{Turn, Variant};
+use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::latency::code::LatencyCode;
 use crate::domain::observation::{BeatKind, Stage};
-use crate::domain::outcome::Verdict;
+use crate::domain::outcome::{Judged, Verdict};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
+use crate::domain::signal::{Level, Signal};
 use crate::store::packed::pack::answer::answer_bytes;
 use crate::store::packed::pack::hour::{decode, encode};
 use crate::store::packed::pack::numbers::{Meanings, Numbers};
-use crate::store::values::change_set::{BeatSeen, StageTimes};
+use crate::store::values::change_set::{BeatSeen, SourcesLook, StageTimes};
 use crate::store::values::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat};
 
 const CANARIES: [&str; 4] = ["token-life", "err-4417", "dragons", "ключ"];
@@ -36,6 +37,15 @@ fn noisy(middle_us: u64, salt: u64) -> Duration {
     let draw = |salt: u64| (salt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) % 1000;
     let noise = draw(salt) + draw(salt.wrapping_add(77)) + draw(salt.wrapping_add(191));
     Duration::from_micros(middle_us * (700 + noise * 2 / 5) / 1000)
+}
+
+/// All calm; while down the first is elevated and the rest not seen.
+fn judged(down: bool) -> [Judged; 8] {
+    let mut judged = [if down { Judged::UNKNOWN } else { Judged { level: Level::Calm, reason: None } }; 8];
+    if down {
+        judged[0] = Judged { level: Level::Elevated, reason: Some(FailureReason::ConnectionRefused) };
+    }
+    judged
 }
 
 fn answer(list: i64) -> PastAnswer {
@@ -60,11 +70,13 @@ fn usual_hour() -> Vec<PastBeat> {
                         verdict: "right",
                         reason: None,
                         rank: Some(1),
+                        cache: CacheWord::Missed,
                     },
                     elapsed: noisy(42_000 + place as u64 * 9_000, minute * 31 + turn),
                     answer: Some(answer(9_000 + place as i64)),
                     bytes: 4_211 + place as u64,
                     tokens: Some(900),
+                    self_reported: None,
                 }
             };
             PastBeat {
@@ -80,6 +92,8 @@ fn usual_hour() -> Vec<PastBeat> {
                     reason: down.then_some(FailureReason::ConnectionRefused),
                     stage: down.then_some(Stage::Connect),
                     config: 12,
+                    lock: 3,
+                    judged: judged(down),
                 },
                 elapsed: noisy(900, minute * 5),
                 stages: if down {
@@ -92,6 +106,11 @@ fn usual_hour() -> Vec<PastBeat> {
                         health: None,
                     }
                 },
+                sources: (minute == 25).then(|| SourcesLook {
+                    count: 812,
+                    newest: Some(hour() - TimeDelta::seconds(86_400)),
+                    knows_newest: true,
+                }),
                 asks: if down { Vec::new() } else { vec![ask(0), ask(1)] },
             }
         })
@@ -115,6 +134,12 @@ fn kept(beat: &PastBeat) -> PastBeat {
     beat.asks.iter_mut().for_each(|ask| step(&mut ask.elapsed));
     for timestamp in [&mut beat.scheduled_at, &mut beat.started_at] {
         *timestamp = DateTime::from_timestamp_millis(timestamp.timestamp_millis() / 10 * 10).unwrap();
+    }
+    if let Some(newest) = beat.sources.as_mut().and_then(|sources| sources.newest.as_mut()) {
+        *newest = DateTime::from_timestamp(newest.timestamp().div_euclid(60) * 60, 0).unwrap();
+    }
+    if beat.sources.is_none() {
+        beat.shape.judged[Signal::Freshness as usize] = Judged::UNKNOWN;
     }
     for ask in &mut beat.asks {
         ask.answer = ask
@@ -184,12 +209,22 @@ proptest! {
             beat.stages.health = (draw % 3 == 0).then(|| Duration::from_nanos(draw % 1_000_000_000_000));
             beat.shape.kind = if draw % 5 == 0 { BeatKind::Suspect } else { BeatKind::Scheduled };
             beat.shape.config = (draw % 3) as i64;
+            beat.shape.lock = (draw % 2) as i64;
+            beat.shape.judged[(draw % 8) as usize] =
+                Judged { level: Level::Elevated, reason: (draw % 3 == 0).then_some(FailureReason::SourceStale) };
+            beat.sources = (draw % 4 == 0).then(|| SourcesLook {
+                count: (draw >> 40) as u32,
+                newest: (draw % 8 == 0).then(|| hour() - TimeDelta::seconds((draw % 100_000_000) as i64)),
+                knows_newest: draw % 16 == 0,
+            });
             for (turn, ask) in beat.asks.iter_mut().enumerate() {
                 let draw = draw.rotate_right(turn as u32 + 9);
                 ask.canary = Arc::from(CANARIES[(draw % 4) as usize]);
                 ask.answer = (draw % 4 != 0).then(|| answer((draw % 1_000_000) as i64));
                 ask.bytes = draw >> 20;
                 ask.tokens = (draw % 2 == 0).then_some((draw >> 33) as u32);
+                ask.shape.cache = CacheWord::ALL[(draw % 3) as usize];
+                ask.self_reported = (draw % 5 == 0).then(|| Arc::from("partial: true\ndegraded_scopes: [\"wörter\"]"));
                 ask.shape.rank = (draw % 3 == 0).then_some((draw % 77) as u32);
                 ask.elapsed = Duration::from_millis(draw % 45_000);
             }
@@ -213,21 +248,41 @@ proptest! {
     }
 }
 
-#[test]
-fn a_pack_of_the_first_layout_is_still_read() {
-    let bytes: Vec<u8> = (0..FIRST_LAYOUT.len() / 2)
-        .map(|place| u8::from_str_radix(&FIRST_LAYOUT[place * 2..place * 2 + 2], 16).unwrap())
-        .collect();
+/// Twenty beats of the usual hour, as far as a layout before this one kept them. Scores were cut, not rounded.
+fn check_old(sentence: &str, layout: &str) -> Vec<PastBeat> {
     let (_, meanings) = numbers();
-    let given = decode(hour(), &bytes).unwrap().named(&meanings).unwrap();
-    // Its moments were kept to the millisecond.
-    let ours: Vec<PastBeat> = given.iter().map(kept).collect();
-    assert_alike(&ours, &usual_hour()[..20].iter().map(kept).collect::<Vec<_>>(), "twenty beats of the usual hour");
-    let late = given[3].started_at - given[3].scheduled_at;
-    assert_eq!(late.num_milliseconds(), 3, "the fourth was 3 ms late");
+    let given = decode(hour(), &hex::decode(layout).unwrap()).unwrap().named(&meanings).unwrap();
+    let scores = |beats: &[PastBeat]| -> Vec<f32> {
+        let answers = beats.iter().flat_map(|beat| &beat.asks).filter_map(|ask| ask.answer.as_ref());
+        answers.flat_map(|answer| answer.scores.clone()).collect()
+    };
+    let bare = |beat: &PastBeat| {
+        let mut beat = kept(beat);
+        (beat.shape.lock, beat.shape.judged, beat.sources) = (0, [Judged::UNKNOWN; 8], None);
+        for ask in &mut beat.asks {
+            (ask.shape.cache, ask.self_reported) = (CacheWord::Unsaid, None);
+            ask.answer.as_mut().unwrap().scores.clear();
+        }
+        beat
+    };
+    let usual = &usual_hour()[..20];
+    for (given, usual) in scores(&given).iter().zip(scores(usual)) {
+        assert!(usual.is_nan() || (given - usual).abs() <= usual * 5e-4, "{sentence}: {usual} came back as {given}");
+    }
+    let without_scores = |beats: &[PastBeat]| beats.iter().map(bare).collect::<Vec<_>>();
+    assert_alike(&without_scores(&given), &without_scores(usual), sentence);
+    given
 }
 
-/// The first twenty beats of [`usual_hour`] in the layout before this one.
+#[test]
+fn packs_of_older_layouts_are_still_read() {
+    let given = check_old("the first layout", FIRST_LAYOUT);
+    let late = given[3].started_at - given[3].scheduled_at;
+    assert_eq!(late.num_milliseconds(), 3, "its moments were kept to the millisecond");
+    check_old("the second layout", SECOND_LAYOUT);
+}
+
+/// The first twenty beats of [`usual_hour`] in the layout that packs had first.
 const FIRST_LAYOUT: &str = "4150017f60001d5df440000803eb50040803eab81403017d660080001d5f0080e043876a4ce6d499cda93180838442c40000\
     033cc041c2216244230190800001ec002f7979f190671662de2891e56e9d891e9c4024801dc4ba329ce0806b726c61387306\
     b67d7ac8001facbcba51b65c7b8ea3000c61a3e236ac9c3fd8361001bffffc00876140a205302a815c0000000007043a0214\
@@ -235,3 +290,11 @@ const FIRST_LAYOUT: &str = "4150017f60001d5df440000803eb50040803eab81403017d6600
     281007be04ea000465531fb479faa39fa661f6b83fe0018019680281007be04ea000465731fb479faa39fa661f6b83fe0018\
     019680281007be04e81efdfe0000000000050197ae02148b6e1f0af56a5840102568a4d8029ce9d3c5000c74fa54c3a52325\
     1e00a2af4352600020e904def801c2fff0";
+
+/// The same in the layout after that.
+const SECOND_LAYOUT: &str = "61500998002ee1f814cad815aec15281e69d894538578301cd2806306c066020e110b1000000cf30107088589108c0642000\
+    007b000bde5e7c6419c598b78a24795ba76247a710092007712e8ca738201adc9b184e1cc1ad9f5eb20007eb2f2e946d971e\
+    e3a8c0031868f88dab270ff60d84006fffff0021d85028b6c0000000007043a0214007f2a000465131fb479faa39fa661f6b\
+    83fe0018019680281007be04ea000465331fb479faa39fa661f6b83fe0018019680281007be04ea000465531fb479faa39fa\
+    661f6b83fe0018019680281007be04ea000465731fb479faa39fa661f6b83fe0018019680281007be04e81efdfe000000000\
+    0050197ae02148b6e1f0af56a5840102568a4d8029ce9d3c5000c74fa54c3a523251e00a2af4352600020e904def801c2fff";
