@@ -27,7 +27,7 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
     let availability = if access.is_some() { None } else { availability(seen) };
     let unreachable = access.is_some() || availability.is_some();
     let health = if unreachable { None } else { health(seen) };
-    let named = health.as_ref().filter(|finding| finding.reason != FailureReason::Unhealthy).cloned();
+    let named = health.as_ref().filter(|finding| finding.reason.is_cause()).cloned();
     let unnamed = if named.is_some() { None } else { health };
     let leak = if access.is_none() { leak(seen) } else { None };
     let expiring = if access.is_none() && leak.is_none() { expiring(seen) } else { None };
@@ -310,7 +310,8 @@ fn health(seen: &Observation) -> Option<Finding> {
         (None, Some(word)) => format!("its health address says {word}"),
         (None, None) => format!("its health address answers {}", health.status.unwrap_or_default()),
     };
-    Some(Finding { signal: Signal::Health, reason, severity: None, stage: Stage::Health, summary, evidence })
+    let severity = Some(reason.facts().severity).filter(|severity| *severity == Severity::Notice);
+    Some(Finding { signal: Signal::Health, reason, severity, stage: Stage::Health, summary, evidence })
 }
 
 /// A search tool that is gone, or a declared call that does not fit it; drift is `contract`'s matter.
@@ -348,9 +349,8 @@ fn quality(monitor: &Monitor, seen: &Observation, asks: &[AskVerdict]) -> Option
         .collect();
     let (_, reason, _) = wrong.first()?;
     // An index that is gone answers a question about nothing rightly, so that is no sign of health.
-    let is_negative = |ask: &Ask| {
-        monitor.canaries.iter().any(|canary| canary.id == ask.canary && canary.kind == CanaryKind::Negative)
-    };
+    let negatives = || monitor.canaries.iter().filter(|canary| canary.kind == CanaryKind::Negative);
+    let is_negative = |ask: &Ask| negatives().any(|canary| canary.id == ask.canary);
     let lost = wrong.iter().any(|(ask, ..)| !is_negative(ask));
     let right = seen.asks.iter().zip(asks).filter(|(_, verdict)| matches!(verdict, AskVerdict::Right { .. }));
     let asked = wrong.len() + right.filter(|(ask, _)| !lost || !is_negative(ask)).count();

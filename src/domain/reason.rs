@@ -199,9 +199,14 @@ impl FailureReason {
         Self::ALL.iter().copied().find(|reason| reason.slug() == slug)
     }
 
-    /// Whether a server may name it as its own cause.
+    /// Whether a server may say it of itself.
     pub fn may_be_named_by_server(self) -> bool {
-        self.facts().layer == Layer::Named && self != Self::SelfReportedDegradation
+        self.facts().layer == Layer::Retrieval || self.is_cause() || self == Self::Unhealthy
+    }
+
+    /// Whether it is a cause that only the server knows: it stands before whatever we saw of it.
+    pub fn is_cause(self) -> bool {
+        self.facts().layer == Layer::Named && !matches!(self, Self::Unhealthy | Self::SelfReportedDegradation)
     }
 }
 

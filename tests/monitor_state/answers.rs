@@ -10,8 +10,8 @@ use serin::domain::reason::Severity;
 use serin::domain::signal::Signal;
 
 use crate::{
-    EMPTY, EMPTY_AND_SATURATED, HANGS, SATURATED, Scene, TOOL_ERRORS, WELL, WRONG, WRONG_AND_UNHEALTHY, answer, ask,
-    at, canary, check, docs, incident_of, with,
+    EMPTY, EMPTY_AND_SATURATED, HANGS, SATURATED, SAYS_WRONG, Scene, TOOL_ERRORS, WELL, WRONG, WRONG_AND_SAYS_SO,
+    WRONG_AND_UNHEALTHY, answer, ask, at, canary, check, docs, incident_of, with,
 };
 
 #[test]
@@ -80,6 +80,23 @@ fn the_servers_own_word_opens_by_itself_only_where_nothing_carries_it() {
         "an unlisted word that came with the symptom is in its evidence already",
         docs(),
         &[(8, 60, WRONG_AND_UNHEALTHY)],
+        &["3 opened quality constant_response"],
+    );
+}
+
+#[test]
+fn what_the_server_says_of_its_answers_is_what_canaries_see() {
+    check("it is taken as said", docs(), &[(3, 60, SAYS_WRONG)], &["3 opened health wrong_results"]);
+    check(
+        "canaries that see what it means take it over, and nobody is told twice",
+        docs(),
+        &[(3, 60, SAYS_WRONG), (3, 60, WRONG_AND_SAYS_SO)],
+        &["3 opened health wrong_results", "6 resolved health absorbed", "6 silently opened quality constant_response"],
+    );
+    check(
+        "what canaries see is named by what they see, and told once",
+        docs(),
+        &[(8, 60, WRONG_AND_SAYS_SO)],
         &["3 opened quality constant_response"],
     );
 }

@@ -146,6 +146,11 @@ const WRONG_AND_UNHEALTHY: Look = |seen| {
     answers(seen, &["z.md"]);
     seen.health = vec![says(false, Some("disk on fire"), None)];
 };
+const SAYS_WRONG: Look = |seen| seen.health = vec![says(false, Some("wrong_results"), None)];
+const WRONG_AND_SAYS_SO: Look = |seen| {
+    answers(seen, &["z.md"]);
+    seen.health = vec![says(false, Some("wrong_results"), None)];
+};
 const SEARCH_LOCKED: Look = |seen| {
     seen.steps.push(step(Stage::Search, Some(FaultKind::AuthRejected)));
     fail_asks(seen, FaultKind::AuthRejected);

@@ -189,6 +189,12 @@ fn the_cause_stands_before_the_symptom() {
         &["empty_results", "unhealthy"],
     );
     check(
+        "what it says of its answers is taken as such, and stands behind what canaries saw",
+        |seen| seen.health.push(bad_health(Some("wrong_results"))),
+        Verdict::Degraded,
+        &["empty_results", "wrong_results"],
+    );
+    check(
         "a server cannot name a reason that is ours to give",
         |seen| seen.health.push(bad_health(Some("connection_refused"))),
         Verdict::Degraded,

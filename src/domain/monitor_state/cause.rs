@@ -50,7 +50,7 @@ pub(super) fn cause(finding: &Finding, severity: Severity, line: u32) -> Cause {
 /// A cause that the server's health names beats the symptom that we saw, which goes into the evidence.
 pub(super) fn named_by_health(mut cause: Cause, beat: Beat<'_>) -> Cause {
     let Some(health) = beat.outcome.finding(Signal::Health) else { return cause };
-    if health.reason.may_be_named_by_server() && health.reason != FailureReason::Unhealthy {
+    if health.reason.is_cause() {
         cause.evidence.insert(0, Evidence::new("symptom", cause.reason.slug()));
         cause.reason = health.reason;
         cause.summary = format!("{}; {}", health.summary, cause.summary);

@@ -10,7 +10,7 @@ use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSign
 use crate::domain::monitor_state::thresholds::thresholds;
 use crate::domain::outcome::Evidence;
 use crate::domain::quality::extent::Extent;
-use crate::domain::reason::FailureReason;
+use crate::domain::reason::{FailureReason, Layer};
 use crate::domain::signal::{HeldBy, Level, Phase, Reading, Signal, SignalState};
 
 /// Readings in a row that differ from what was told before an open incident is told anew.
@@ -92,7 +92,10 @@ impl MonitorState {
     ) {
         let id = new_id();
         let carries = matches!(signal, Signal::Quality | Signal::Errors);
-        let same_cause = self.incident(Signal::Health).is_some_and(|health| health.reason == cause.reason);
+        // What the server says of its answers is what canaries see of them.
+        let of_answers = |reason: FailureReason| signal == Signal::Quality && reason.facts().layer == Layer::Retrieval;
+        let is_same = |health: &Incident| health.reason == cause.reason || of_answers(health.reason);
+        let same_cause = self.incident(Signal::Health).is_some_and(is_same);
         let mut silent = false;
         if carries && same_cause {
             let into = ResolveCause::Absorbed { into: id.clone() };

@@ -122,8 +122,17 @@ fn loudness(rules: &Rules, signal: Signal) -> Vec<(FailureReason, &'static str, 
     }
     if matches!(signal, Signal::Errors | Signal::Quality) {
         // A cause that the server names takes the place of the symptom.
-        let named = FailureReason::ALL.iter().filter(|reason| reason.may_be_named_by_server());
-        all.extend(named.filter(|reason| **reason != FailureReason::Unhealthy).map(|reason| (*reason, "", severity)));
+        let causes = FailureReason::ALL.iter().filter(|reason| reason.is_cause());
+        all.extend(causes.map(|reason| (*reason, "", severity)));
+    }
+    if signal == Signal::Health {
+        // What is wrong with answers may be told by the server as well; what is for the record only is that then, too.
+        let told = FailureReason::ALL.iter().filter(|reason| reason.may_be_named_by_server() && !reason.is_cause());
+        let loud = |reason: &FailureReason| match reason.facts().severity {
+            Severity::Notice => (*reason, "for the record", Severity::Notice),
+            Severity::Page | Severity::Ticket => (*reason, "", severity),
+        };
+        all.extend(told.filter(|reason| reason.facts().signal != signal).map(loud));
     }
     all
 }
