@@ -16,7 +16,7 @@ use crate::cli::said_once;
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::read::source;
-use crate::domain::answer::{Answer, Ask, Turn};
+use crate::domain::answer::{Answer, Ask, CacheWord, Turn};
 use crate::domain::classify::classify;
 use crate::domain::fault::Fault;
 use crate::domain::monitor::Monitor;
@@ -288,6 +288,9 @@ fn explain_answer(canary: &str, answer: &Answer, verdict: &str, out: &mut impl W
     for (rank, hit) in answer.hits.iter().take(HITS_SHOWN).enumerate() {
         let score = hit.score.map(|score| format!(" {score:.3}")).unwrap_or_default();
         writeln!(out, "           {}. {}{score}  {}", rank + 1, hit.source, hit.excerpt)?;
+    }
+    if answer.cache == CacheWord::Hit {
+        writeln!(out, "           from the server's cache, so it says nothing of the index")?;
     }
     for said in &answer.self_reported {
         writeln!(out, "           the server says {said}")?;

@@ -115,6 +115,7 @@ fn fault_value(fault: &Fault) -> Value {
 fn answer_value(answer: &Answer) -> Value {
     json!({
         "total": answer.total,
+        "cache": answer.cache.slug(),
         "self_reported": answer.self_reported,
         "bytes": answer.bytes,
         "tokens": answer.tokens,

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::explain;
 use crate::cli::probe_json::as_value;
-use crate::domain::answer::{Answer, Ask, KeptText, Turn, Variant};
+use crate::domain::answer::{Answer, Ask, CacheWord, KeptText, Turn, Variant};
 use crate::domain::classify::classify;
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
@@ -116,7 +116,18 @@ fn a_text_shows_by_what_it_was_judged() {
     let rows = [
         (text.clone(), right.clone(), shown, "a text that is right"),
         (text, wrong, asked, "what a wrong one begins with stands behind `got`"),
-        (Answer::default(), right, "canary     che · 0 results · right\nfootprint", "it says that nothing was found"),
+        (
+            Answer::default(),
+            right.clone(),
+            "canary     che · 0 results · right\nfootprint",
+            "it says that nothing was found",
+        ),
+        (
+            Answer { cache: CacheWord::Hit, self_reported: vec!["partial: true".to_owned()], ..Answer::default() },
+            right,
+            "right\n           from the server's cache, so it says nothing of the index\n           the server says partial: true\n",
+            "what it says of itself",
+        ),
     ];
     for (answer, verdict, expected, sentence) in rows {
         let asks = vec![Ask {
