@@ -153,6 +153,7 @@ fn monitor(url: &str) -> Monitor {
         within: 5,
         max_score: None,
         text: None,
+        forbid: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     };

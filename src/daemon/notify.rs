@@ -114,7 +114,7 @@ impl Notifier<'_> {
             severity: incident.severity,
             summary: summary(event, incident),
             evidence: incident.evidence.clone(),
-            resolves_when: rule_text::rule_text(&self.monitor.rules, incident.signal)
+            resolves_when: rule_text::rule_text(self.monitor, incident.signal)
                 .filter(|_| event != Event::IncidentResolved)
                 .map(|said| said.resolves),
             runbook_url: self.fleet.runbooks.url(incident.reason, &self.fleet.public_url),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
+use crate::daemon::rows::LEAK;
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Turn, Variant};
 use crate::domain::contract::Baseline;
@@ -27,11 +28,12 @@ use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::read::recent::AskLine;
+use crate::store::values::change_set::SignalRow;
 use crate::store::write::probe_memory::address_hash;
 
 /// Strips and coverage look back this far.
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// A canary's own streak is kept under this prefix of the quality signal's subject.
+/// A canary's own streak is kept under this prefix of the quality signal's subject; of its way to a leak, see [`LEAK`].
 const CANARY: &str = "canary:";
 
 /// A runtime for every monitor of the fleet, and for every other that still has something open.
@@ -56,21 +58,8 @@ pub(crate) async fn runtimes(
         runtimes.entry(incident.monitor.clone()).or_insert_with(left).state_mut().restore_incident(incident);
     }
     for row in store.signal_states().await? {
-        let Some(runtime) = runtimes.get_mut(&row.monitor) else { continue };
-        match row.subject.strip_prefix(CANARY) {
-            None => {
-                runtime.edited_unseen |= row.rule_hash != runtime.monitor.definition_hash;
-                runtime.state_mut().restore_signal(row.signal, row.state);
-            }
-            Some(id) => {
-                let mut canary = CanaryState::new(&row.rule_hash, now);
-                if row.state.phase == Phase::Pending {
-                    canary.wrong_in_a_row = row.state.streak;
-                }
-                canary.doubted_since = (row.state.phase != Phase::Quiet).then_some(row.state.since);
-                canary.state = row.state;
-                runtime.state_mut().canaries.insert(id, canary);
-            }
+        if let Some(runtime) = runtimes.get_mut(&row.monitor) {
+            restore(runtime, row, now);
         }
     }
     windows(store, fleet, &mut runtimes, now).await?;
@@ -87,6 +76,25 @@ pub(crate) async fn runtimes(
     marks(store, &mut runtimes).await?;
     known(store, &mut runtimes, now).await?;
     Ok(runtimes.into_values().map(settled).collect())
+}
+
+/// Puts a signal back where it stood, or a canary on one of its ways. Of a canary there may be a row for each of both.
+fn restore(runtime: &mut MonitorRuntime, row: SignalRow, now: DateTime<Utc>) {
+    let new = || CanaryState::new(&row.rule_hash, now);
+    if let Some(id) = row.subject.strip_prefix(LEAK) {
+        let canary = runtime.state_mut().canaries.get_or_insert_with(id, new);
+        canary.leak = (row.state.phase != Phase::Quiet).then(|| Box::new(row.state));
+    } else if let Some(id) = row.subject.strip_prefix(CANARY) {
+        let canary = runtime.state_mut().canaries.get_or_insert_with(id, new);
+        if row.state.phase == Phase::Pending {
+            canary.wrong_in_a_row = row.state.streak;
+        }
+        canary.doubted_since = (row.state.phase != Phase::Quiet).then_some(row.state.since);
+        canary.state = row.state;
+    } else {
+        runtime.edited_unseen |= row.rule_hash != runtime.monitor.definition_hash;
+        runtime.state_mut().restore_signal(row.signal, row.state);
+    }
 }
 
 /// A phase that speaks of an incident the store does not have is put right: the incident is the truth.
@@ -217,4 +225,46 @@ async fn known(
 /// the scheduler removes it when it first matches the fleet.
 fn departed(id: &MonitorId) -> Monitor {
     Monitor::undeclared(id.as_str(), Address { shown: String::new(), resolved: Secret::new("") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::loop_context::LoopContext;
+    use crate::daemon::rows::changed_signals;
+    use crate::domain::monitor_state::MonitorState;
+    use crate::store::values::change_set::ChangeSet;
+
+    #[tokio::test]
+    async fn a_canary_that_leaked_is_remembered_beside_what_it_answers_until_it_leaks_no_more() {
+        let now = Utc::now();
+        let address = Address { shown: String::new(), resolved: Secret::new("") };
+        let monitor = Arc::new(Monitor::undeclared("docs", address));
+        let fleet = Fleet { monitors: vec![Arc::clone(&monitor)], ..Fleet::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let context = LoopContext::idle(folder.path(), fleet.clone()).await;
+        let mut before = MonitorRuntime::new(monitor, now);
+        let pending = SignalState { phase: Phase::Pending, streak: 1, ..SignalState::quiet(now) };
+        let leak = Some(Box::new(SignalState { phase: Phase::Open, ..SignalState::quiet(now) }));
+        let rows = [
+            ("both", pending.clone(), leak.clone()),
+            ("the leak alone", SignalState::quiet(now), leak),
+            ("neither", SignalState::quiet(now), None),
+            ("an answer alone", pending, None),
+        ];
+        for (sentence, state, leak) in rows {
+            let mut next = MonitorState::clone(&before.state);
+            next.canaries.insert("a", CanaryState { state, leak, ..CanaryState::new("h", now) });
+            let signals = changed_signals(&before, &next);
+            context.store.commit(Box::new(ChangeSet { signals, ..ChangeSet::default() })).await.unwrap();
+            let resumed = runtimes(&context.store, &fleet, "", now).await.unwrap();
+            let of = |state: &MonitorState| {
+                let canary = state.canaries.get("a");
+                canary.map(|canary| (canary.state.phase, canary.leak.as_ref().map(|leak| leak.phase)))
+            };
+            let expected = of(&next).filter(|known| *known != (Phase::Quiet, None));
+            assert_eq!(of(&resumed[0].state), expected, "{sentence}");
+            before.state = Arc::new(next);
+        }
+    }
 }

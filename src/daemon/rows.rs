@@ -11,6 +11,9 @@ use crate::store::values::change_set::SourcesLook;
 use crate::store::values::change_set::StageTimes;
 use crate::store::values::change_set::{AskRow, BeatRow, BeatSeen, MarksRow, SignalRow};
 
+/// A canary's own way to a leak is kept under this prefix of the access signal's subject.
+pub(super) const LEAK: &str = "leak:";
+
 /// Signals that changed with the monitor's state, as they are written.
 pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> Vec<SignalRow> {
     let row = |signal: Signal, subject: String, state: &SignalState, rule_hash: &str| SignalRow {
@@ -24,6 +27,9 @@ pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> 
     let mut rows: Vec<SignalRow> = signals
         .map(|signal| row(signal, String::new(), next.signal(signal), &runtime.monitor.definition_hash))
         .collect();
+    rows.extend(
+        changed_leaks(runtime, next).map(|(id, state, hash)| row(Signal::Access, format!("{LEAK}{id}"), &state, hash)),
+    );
     for (id, canary) in next.canaries.iter() {
         let before = runtime.state.canaries.get(id).map(|canary| &canary.state);
         let untouched = before.is_none() && canary.state.phase == Phase::Quiet;
@@ -38,6 +44,22 @@ pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> 
         }
     }
     rows
+}
+
+/// Where canaries stand on their way to a leak and back, as far as that changed; quiet where nothing is left of it.
+fn changed_leaks<'s>(
+    runtime: &'s MonitorRuntime,
+    next: &'s MonitorState,
+) -> impl Iterator<Item = (&'s str, SignalState, &'s str)> {
+    let (before, after) = (&runtime.state.canaries, &next.canaries);
+    let gone = before.iter().filter(|(id, _)| after.get(id).is_none());
+    after.iter().chain(gone).filter_map(move |(id, canary)| {
+        let was = before.get(id).and_then(|canary| canary.leak.as_deref());
+        let is = after.get(id).and_then(|canary| canary.leak.as_deref());
+        let state = is.or(was).filter(|_| was != is)?;
+        let state = if is.is_some() { state.clone() } else { SignalState::quiet(state.since) };
+        Some((id, state, &*canary.definition_hash))
+    })
 }
 
 pub(super) fn marks_row(runtime: &MonitorRuntime, next: &MonitorState) -> MarksRow {

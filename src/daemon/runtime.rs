@@ -192,7 +192,7 @@ impl MonitorRuntime {
             Doubt { failing: &failing, unheard: &unheard, share, spare: if unheard.is_empty() { 0 } else { spare() } };
         let asks = schedule::asks(&self.monitor, &self.round.order, self.round.turn, doubt);
         // Where one wrong answer is enough, no beat is left between it and the page.
-        let at_once = self.monitor.rules.quality.after == 1 && failing.is_empty() && unheard.is_empty();
+        let at_once = self.monitor.rules.quality.after == 1 && !self.state.is_any_doubted() && unheard.is_empty();
         let further = self.round.order.iter().copied().filter(|nth| !asks.iter().any(|(at, _)| at == nth));
         let further = if at_once { further.take(spare()).collect() } else { Vec::new() };
         (asks, further)

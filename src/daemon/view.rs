@@ -244,7 +244,10 @@ impl MonitorSnapshot {
 
     fn canary(&self, canary: &Canary) -> CanaryView {
         let heard = self.state.canaries.get(&canary.id);
-        let (got, rank) = heard.map_or((String::new(), None), |heard| got(canary, heard));
+        let (mut got, rank) = heard.map_or((String::new(), None), |heard| got(canary, heard));
+        if heard.is_some_and(CanaryState::is_leaking) {
+            got.push_str(", and a source that is forbidden");
+        }
         CanaryView {
             id: canary.id.clone(),
             kind: canary.kind,
@@ -264,7 +267,9 @@ fn got(canary: &Canary, heard: &CanaryState) -> (String, Option<u32>) {
     match &heard.outcome() {
         None | Some(AskVerdict::NotAsked) => (String::new(), None),
         Some(AskVerdict::Right { rank: Some(rank) }) => (format!("at rank {rank}"), Some(*rank)),
-        Some(AskVerdict::Right { rank: None }) if canary.text.is_some() => ("as expected".to_owned(), None),
+        Some(AskVerdict::Right { rank: None }) if canary.text.is_some() || !canary.forbid.is_empty() => {
+            ("as expected".to_owned(), None)
+        }
         Some(AskVerdict::Right { rank: None }) => ("nothing, as it should".to_owned(), None),
         Some(AskVerdict::Wrong { reason, rank, seen }) => (format!("{}: {seen}", reason.slug()), *rank),
         Some(AskVerdict::Failed { reason }) => (format!("no answer: {}", reason.slug()), None),

@@ -51,8 +51,8 @@ impl Variant {
 pub enum Turn {
     /// Its turn in the round.
     Scheduled,
-    /// Outside the round: it was wrong last time, or others are and it was not asked since. Out of every percentile and
-    /// share, since it was not asked by chance.
+    /// Outside the round: it was wrong last time or brought what is forbidden, or others are wrong and it was not asked
+    /// since. Out of every percentile and share, since it was not asked by chance.
     ReAsk,
     /// No time was left, or the server could not be reached: neither good nor bad.
     NotAsked,

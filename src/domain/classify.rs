@@ -8,8 +8,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::answer::Ask;
 use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::leak;
 use crate::domain::monitor::{CanaryKind, Monitor};
-use crate::domain::observation::{HealthSeen, Observation, Stage, Stranger};
+use crate::domain::observation::{HealthSeen, Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::canary;
 use crate::domain::reason::{FailureReason, Severity};
@@ -29,7 +30,7 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
     let health = if unreachable { None } else { health(seen) };
     let named = health.as_ref().filter(|finding| finding.reason.is_cause()).cloned();
     let unnamed = if named.is_some() { None } else { health };
-    let leak = if access.is_none() { leak(seen) } else { None };
+    let leak = if access.is_none() { leak::finding(monitor, seen) } else { None };
     let expiring = if access.is_none() && leak.is_none() { expiring(seen) } else { None };
     let mut findings: Vec<Finding> = [
         availability,
@@ -66,19 +67,6 @@ fn name_the_trace(seen: &Observation, findings: &mut [Finding]) {
 
 /// The evidence key under which an incident names the trace that the probe's calls carried.
 pub const TRACE_ID: &str = "trace_id";
-
-/// A stranger was let in where the file says that none is.
-fn leak(seen: &Observation) -> Option<Finding> {
-    let Some(Stranger::Admitted(got)) = &seen.stranger else { return None };
-    Some(Finding {
-        signal: Signal::Access,
-        reason: FailureReason::AclLeak,
-        severity: None,
-        stage: Stage::Handshake,
-        summary: "the server answers a caller without credentials".to_owned(),
-        evidence: vec![Evidence::new("a_stranger_got", got.clone())],
-    })
-}
 
 /// Days before a certificate's end at which it is told, and told again.
 const CERTIFICATE_DAYS: [i64; 3] = [7, 14, 30];

@@ -93,6 +93,7 @@ mod tests {
             within: 5,
             max_score: None,
             text: None,
+            forbid: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         }

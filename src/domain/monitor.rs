@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rules::Rules;
 use crate::domain::secret::{Address, Secret};
+use crate::domain::source_pattern::SourcePattern;
 use crate::domain::wanted::{ExpectedText, TextSigns, Wanted};
 
 /// A monitor's identity: history follows the id, the name may change.
@@ -146,6 +147,11 @@ impl Monitor {
         let name = if host.starts_with('[') { &host } else { host.split(':').next().unwrap_or_default() };
         let in_127 = name.starts_with("127.") && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         self.reach.program.is_some() || in_127 || name == "localhost" || name.starts_with("[::1]")
+    }
+
+    /// Whether some canary names sources that it must never see.
+    pub fn forbids_sources(&self) -> bool {
+        self.canaries.iter().any(|canary| !canary.forbid.is_empty())
     }
 
     /// Canaries asked in one beat; never more than there are.
@@ -294,6 +300,8 @@ pub struct Canary {
     pub max_score: Option<f64>,
     /// What the whole text of the answer has to hold, and may not; none: only its list of results is judged.
     pub text: Option<Box<ExpectedText>>,
+    /// Sources that this caller must never see, at whatever rank; empty: none is forbidden.
+    pub forbid: Vec<SourcePattern>,
     /// The line of the file on which it stands, from 1.
     pub line: u32,
     /// Changes exactly when something about this canary changes; lowercase hex.
@@ -313,15 +321,21 @@ impl Canary {
         let text = self.text.as_deref();
         let held = text.map(|text| shown(&text.contains)).filter(|held| !held.is_empty());
         let kept_out = text.map(|text| shown(&text.not_contains)).filter(|out| !out.is_empty());
-        let parts =
-            [listed, held.map(|held| held.join(" and ")), kept_out.map(|out| format!("without {}", out.join(" or ")))];
+        let forbidden: Vec<&str> = self.forbid.iter().map(SourcePattern::as_str).collect();
+        let parts = [
+            listed,
+            held.map(|held| held.join(" and ")),
+            kept_out.map(|out| format!("without {}", out.join(" or "))),
+            (!forbidden.is_empty()).then(|| format!("no source of {}", forbidden.join(" or "))),
+        ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether an answer without a list of results can be judged, by its text.
+    /// Whether an answer without a list of results can be judged, by its text; a text names no source that is forbidden.
     pub fn needs_no_list(&self, search: &Search) -> bool {
         let says_when_empty = search.said.as_ref().is_some_and(|said| said.empty.is_some());
-        self.expect.is_empty() && (self.text.is_some() || self.kind == CanaryKind::Negative && says_when_empty)
+        let names_no_source = self.expect.is_empty() && self.forbid.is_empty();
+        names_no_source && (self.text.is_some() || self.kind == CanaryKind::Negative && says_when_empty)
     }
 }
 

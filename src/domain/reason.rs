@@ -138,6 +138,7 @@ reasons! {
     AuthRequired, "auth_required", 37, Access, Access, Page, true, "The server asks for credentials and the monitor sends none.";
     AuthRejected, "auth_rejected", 38, Access, Access, Page, true, "The server refused the credentials that the monitor sent.";
     AclLeak, "acl_leak", 39, Access, Access, Page, true, "The server answers without credentials although it should refuse.";
+    TenantLeak, "tenant_leak", 88, Access, Access, Page, true, "An answer names a source that its caller must never see, such as another tenant's.";
     CertificateExpiring, "certificate_expiring", 40, Access, Access, Ticket, true, "The server's certificate expires soon.";
     CredentialExpiring, "credential_expiring", 41, Access, Access, Ticket, true, "The monitor's own credential expires soon.";
     HttpError, "http_error", 42, Protocol, Availability, Page, true, "The server answered with an HTTP status that is no success.";

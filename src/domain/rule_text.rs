@@ -1,5 +1,6 @@
 //! When a signal opens and when it closes, said for people: pages and messages use the same sentences.
 
+use crate::domain::monitor::Monitor;
 use crate::domain::reason::Severity;
 use crate::domain::rules::Rules;
 use crate::domain::signal::Signal;
@@ -17,8 +18,14 @@ pub(crate) struct RuleText {
 }
 
 /// One signal's rule in words; none where the signal is not judged.
-pub(crate) fn rule_text(rules: &Rules, signal: Signal) -> Option<RuleText> {
+pub(crate) fn rule_text(monitor: &Monitor, signal: Signal) -> Option<RuleText> {
+    let rules = &monitor.rules;
     let (opens, resolves, severity, line) = match signal {
+        Signal::Access if monitor.forbids_sources() => {
+            let text = streak(rules, signal);
+            let opens = format!("{}; or a canary gets a forbidden source twice in a row (page)", text.opens);
+            return Some(RuleText { opens, ..text });
+        }
         Signal::Availability | Signal::Access | Signal::Health => return Some(streak(rules, signal)),
         Signal::Errors => {
             let rule = &rules.errors;
@@ -105,24 +112,24 @@ fn in_a_row(n: u32, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::monitor::Monitor;
     use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn one_beat_is_not_several() {
         let address = Address { shown: String::new(), resolved: Secret::new("") };
-        let mut rules = Monitor::undeclared("docs", address).rules;
+        let mut monitor = Monitor::undeclared("docs", address);
+        let rules = &mut monitor.rules;
         (rules.availability.after, rules.availability.recover_after) = (1, 1);
         rules.availability.page_after = std::time::Duration::ZERO;
         rules.quality.after = 1;
-        let check = |rules: &Rules, signal, opens: &str, resolves: &str| {
-            let said = rule_text(rules, signal).unwrap();
+        let check = |monitor: &Monitor, signal, opens: &str, resolves: &str| {
+            let said = rule_text(monitor, signal).unwrap();
             assert_eq!((said.opens.as_str(), said.resolves.as_str()), (opens, resolves));
         };
-        check(&rules, Signal::Availability, "1 failed beat", "1 good beat");
+        check(&monitor, Signal::Availability, "1 failed beat", "1 good beat");
         let twice = "each failing canary is answered rightly twice in a row";
-        check(&rules, Signal::Quality, "a canary's answer is wrong once", twice);
-        (rules.availability.after, rules.availability.recover_after) = (3, 2);
-        check(&rules, Signal::Availability, "3 failed beats in a row", "2 good beats in a row");
+        check(&monitor, Signal::Quality, "a canary's answer is wrong once", twice);
+        (monitor.rules.availability.after, monitor.rules.availability.recover_after) = (3, 2);
+        check(&monitor, Signal::Availability, "3 failed beats in a row", "2 good beats in a row");
     }
 }

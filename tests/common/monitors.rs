@@ -26,6 +26,7 @@ pub(crate) fn canary(id: &str) -> Canary {
         within: 5,
         max_score: None,
         text: None,
+        forbid: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     }

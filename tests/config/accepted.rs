@@ -1,6 +1,6 @@
 //! What a file that is right becomes, where it was read and what its exit code says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -120,6 +120,35 @@ fn the_monitor_of_the_design(docs: &Monitor) {
     assert_eq!((rules.contract.breaking, rules.contract.compatible), (Severity::Page, Severity::Notice));
     // 1,440 beats of opening 2, tools/list 1, searches 2, health 2, closing 1, and 24 source listings.
     assert_eq!(docs.calls_per_day(), 1_440 * 8 + 24);
+}
+
+#[test]
+fn sources_may_be_forbidden_beside_what_is_expected_or_alone() {
+    let of = |canary: &str| {
+        let text = format!(
+            "version: 1\nmonitors:\n  - id: docs\n    url: http://h/\n    canaries:\n      - {{ id: a, query: q, {canary} }}\n"
+        );
+        Arc::clone(&loaded(&text).fleet.monitors[0])
+    };
+    let rows = [
+        ("forbid: [tenants/b/**, ./plan.md]", "no source of tenants/b/** or plan.md"),
+        ("expect: [a.md], within: 3, forbid: [tenants/b/**]", "a.md within 3, no source of tenants/b/**"),
+        ("kind: negative, forbid: ['b/*']", "nothing, no source of b/*"),
+        ("contains: [copper], forbid: ['b/*']", "“copper”, no source of b/*"),
+        // The end of a name that is expected may be that of a forbidden one, too: it is one of both for the server.
+        ("expect: [plan.md], forbid: [b/plan.md]", "plan.md within 5, no source of b/plan.md"),
+    ];
+    let mut hashes = BTreeSet::new();
+    for (written, expected) in rows {
+        let monitor = of(written);
+        let canary = &monitor.canaries[0];
+        assert_eq!(canary.expected(), expected, "{written}");
+        assert!(!canary.needs_no_list(&monitor.search), "{written}: a text names no source");
+        hashes.insert(canary.definition_hash.clone());
+    }
+    assert_eq!(hashes.len(), rows.len());
+    let hash = |written: &str| of(written).canaries[0].definition_hash.clone();
+    assert_ne!(hash("expect: [a.md]"), hash("expect: [a.md], forbid: [b]"));
 }
 
 #[test]

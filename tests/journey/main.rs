@@ -8,6 +8,7 @@
 mod stage;
 mod demo;
 mod retrieval;
+mod leaks;
 mod extent;
 mod slowness;
 mod reach;

@@ -9,6 +9,7 @@ use serin::domain::reason::Severity;
 use serin::domain::rules::FreshnessRule;
 use serin::domain::signal::Signal;
 
+use crate::leaks::{LEAK_A, WITHOUT_A, tenant};
 use crate::{
     EMPTY, EMPTY_AND_SATURATED, HANGS, LOCKED_OUT, Look, OTHER_TOOLS, REFUSED, SATURATED, SEARCH_LOCKED, SLOW,
     SLOW_AND_COLD, STALE, Scene, THROTTLED, TOOL_ERRORS, WELL, WRONG, WRONG_AND_UNHEALTHY, quick_latency, with,
@@ -28,7 +29,7 @@ fn no_running_commentary(scene: &Scene) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-const LOOKS: [Look; 16] = [
+const LOOKS: [Look; 18] = [
     WELL,
     REFUSED,
     HANGS,
@@ -45,6 +46,8 @@ const LOOKS: [Look; 16] = [
     SLOW_AND_COLD,
     OTHER_TOOLS,
     STALE,
+    LEAK_A,
+    WITHOUT_A,
 ];
 
 proptest! {
@@ -56,6 +59,7 @@ proptest! {
         beats in prop::collection::vec((0..LOOKS.len(), 1..5_u32, 0..90_u32), 1..40),
     ) {
         let mut scene = Scene::new(with(|monitor| {
+            *monitor = tenant();
             quick_latency(monitor);
             let older_than = Duration::from_secs(3600);
             monitor.rules.freshness = Some(FreshnessRule { older_than, severity: Severity::Ticket, line: 1 });

@@ -28,6 +28,7 @@ mod answers;
 mod signals;
 mod endings;
 mod histories;
+mod leaks;
 
 fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()

@@ -80,6 +80,7 @@ documentation! {
     "runbooks/self_reported_degradation.md" => "../../../src/runbooks/self_reported_degradation.md",
     "runbooks/session_lost.md" => "../../../src/runbooks/session_lost.md",
     "runbooks/source_stale.md" => "../../../src/runbooks/source_stale.md",
+    "runbooks/tenant_leak.md" => "../../../src/runbooks/tenant_leak.md",
     "runbooks/threshold_broken.md" => "../../../src/runbooks/threshold_broken.md",
     "runbooks/timeout.md" => "../../../src/runbooks/timeout.md",
     "runbooks/tls_failure.md" => "../../../src/runbooks/tls_failure.md",

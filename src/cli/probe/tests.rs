@@ -91,6 +91,7 @@ fn reading() -> Canary {
         expect: Vec::new(),
         within: 3,
         max_score: None,
+        forbid: Vec::new(),
         text: Some(Box::new(text)),
         line: 1,
         definition_hash: String::new(),

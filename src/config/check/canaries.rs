@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::config::check::answer_text;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::definition;
+use crate::config::check::forbidden_sources;
 use crate::config::check::rules::within;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::{Node, NodeValue};
@@ -103,6 +104,7 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
     let rank = fields.get("within").and_then(|entry| within(checker, entry, defaults.results_asked, true));
     let max_score = fields.get("max_score").and_then(|entry| checker.decimal("'max_score'", &entry.value));
     let text = answer_text::expected(checker, &what, fields, query.as_deref());
+    let forbid = forbidden_sources::forbid(checker, &what, fields, &expect);
     agreement(checker, &what, fields, kind);
     let mut canary = Canary {
         id: id?,
@@ -112,6 +114,7 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
         within: rank.unwrap_or(defaults.within),
         max_score,
         text,
+        forbid,
         line: node.place.line,
         definition_hash: String::new(),
     };
@@ -137,11 +140,11 @@ fn agreement(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>, kind
     if unread {
         return;
     }
-    if !negative && fields.get("expect").is_none() && fields.get("contains").is_none() {
+    if !negative && ["expect", "contains", "forbid"].iter().all(|key| fields.get(key).is_none()) {
         let diagnostic =
             Diagnostic::new(fields.place, format!("{what} expects nothing, so that no answer is right or wrong"));
         checker.report(diagnostic.help(
-            "add `expect: [ … ]`, `contains: [ … ]` where the tool answers with text, or `kind: negative` where nothing may be found",
+            "add `expect: [ … ]`, `contains: [ … ]` where the tool answers with text, `kind: negative` where nothing may be found, or `forbid: [ … ]` for sources that may never be",
         ));
     }
     for (key, wrong) in [("expect", negative), ("within", negative), ("max_score", !negative)] {

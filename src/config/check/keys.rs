@@ -154,6 +154,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.canaries.not_contains.pattern", "A pattern in the syntax of the Rust crate regex."),
     ("monitors.canaries.kind", "What it isolates: keyword, meaning, mixed, or negative where nothing may be found."),
     ("monitors.canaries.max_score", "For a negative canary: scores up to here are no hit."),
+    (
+        "monitors.canaries.forbid",
+        "Sources that this caller must never see, with `*`, `?` and `**`, such as tenants/b/**; one in any result is a tenant_leak.",
+    ),
     ("monitors.rules", "When each signal opens and closes, and how loud it is."),
     ("monitors.rules.availability", "Whether the server answers as MCP asks."),
     ("monitors.rules.availability.after", "Failed beats in a row that open it. Default 3."),
@@ -261,7 +265,6 @@ const PROMISED: &[&str] = &[
     "monitors.runbooks",
     "monitors.auth.basic",
     "monitors.canaries.file",
-    "monitors.canaries.forbid",
 ];
 
 /// Asked of every map of the file, so sorted by section once.

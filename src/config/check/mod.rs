@@ -2,7 +2,7 @@
 //!
 //! Read `keys` (what may stand where), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
 //! files together), then the sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor),
-//! `answer_text`, `search`, `rules`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; last
+//! `answer_text`, `search`, `rules`, `forbidden_sources`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; last
 //! `definition`.
 
 pub(super) mod keys;
@@ -15,6 +15,7 @@ pub(super) mod layers;
 pub(super) mod definition;
 pub(super) mod auth;
 pub(super) mod answer_text;
+pub(super) mod forbidden_sources;
 pub(super) mod canaries;
 pub(super) mod caps;
 pub(crate) mod reach;

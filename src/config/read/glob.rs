@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::read::diagnostic::quoted;
+use crate::domain::wildcards::fits_name;
 
 /// Names looked at for one glob; a folder with more is no folder of configuration.
 const NAMES_MAX: usize = 20_000;
@@ -134,31 +135,9 @@ impl GlobSearch {
     }
 }
 
-/// Whether a name fits; each `*` is tried at most once from each place, so that the work is at most their product.
+/// Whether a name fits.
 fn fits(pattern: &str, name: &str) -> bool {
-    if name.starts_with('.') && !pattern.starts_with('.') {
-        return false;
-    }
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    let mut star = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    (p, n) = (at + 1, from + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
+    (pattern.starts_with('.') || !name.starts_with('.')) && fits_name(pattern, name)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 use super::*;
 use crate::domain::answer::{Answer, Hit, Turn, Variant};
 use crate::domain::monitor::{Canary, MonitorId};
-use crate::domain::observation::{BeatKind, Phases, Step, ToolsSeen};
+use crate::domain::observation::{BeatKind, Phases, Step, Stranger, ToolsSeen};
 use crate::domain::rules::FreshnessRule;
 use crate::domain::secret::{Address, Secret};
+use crate::domain::source_pattern::SourcePattern;
 use crate::domain::sources::{SourcesLeft, SourcesSeen};
 use chrono::{DateTime, Utc};
 use std::time::Duration;
@@ -107,6 +108,7 @@ fn monitor() -> Monitor {
         within: 3,
         max_score: None,
         text: None,
+        forbid: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     }];
@@ -309,6 +311,42 @@ fn the_cause_stands_before_the_symptom() {
     };
     check("all that was read is too old, and not all was read", in_part(false), Verdict::Good, &[]);
     check("but the server says that the newest is", in_part(true), Verdict::Degraded, &["source_stale"]);
+}
+
+#[test]
+fn a_forbidden_source_is_a_matter_of_access_beside_all_others() {
+    let hit = |source: &str| Hit { source: source.to_owned(), score: None, chars: 1, excerpt: String::new() };
+    let list = |sources: &[&str]| {
+        vec![ask(Ok(Answer { hits: sources.iter().map(|source| hit(source)).collect(), ..Answer::default() }))]
+    };
+    let leak = || list(&["a.md", "tenants/b/x.md"]);
+    let refused = || ask(Err(fault(FaultKind::AuthRejected)));
+    // Whether a source is expected as well, what canaries got, how a stranger was received, and what is found.
+    type Row<'a> = (&'a str, bool, Vec<Ask>, Option<Stranger>, &'a [&'a str]);
+    let rows: Vec<Row<'_>> = vec![
+        ("nothing forbidden in it", true, list(&["a.md", "tenants/a/x.md"]), None, &[]),
+        ("the right answer, and a forbidden one", true, leak(), None, &["tenant_leak"]),
+        ("a forbidden one alone", true, list(&["tenants/b/x.md"]), None, &["tenant_leak", "wrong_results"]),
+        ("where nothing else is expected", false, list(&["tenants/b/x.md"]), None, &["tenant_leak"]),
+        ("nothing at all where nothing is expected", false, list(&[]), None, &[]),
+        ("results that name no source", false, list(&["", ""]), None, &["result_malformed"]),
+        ("a stranger is let in as well", true, leak(), Some(Stranger::Admitted(String::new())), &["acl_leak"]),
+        ("a refusal in the same beat", true, [leak(), vec![refused()]].concat(), None, &["auth_rejected"]),
+    ];
+    for (sentence, expects, asks, stranger, expected) in rows {
+        let mut monitor = monitor();
+        let canary = &mut monitor.canaries[0];
+        canary.forbid = vec![SourcePattern::new("tenants/b/**").unwrap()];
+        canary.expect.retain(|_| expects);
+        let mut seen = empty();
+        (seen.asks, seen.stranger) = (asks, stranger);
+        if expected == ["auth_rejected"] {
+            seen.steps.push(failed(Stage::Search, FaultKind::AuthRejected));
+        }
+        let outcome = classify(&monitor, &seen);
+        let found: Vec<&str> = outcome.findings.iter().map(|finding| finding.reason.slug()).collect();
+        assert_eq!(found, expected, "{sentence}");
+    }
 }
 
 #[test]

@@ -32,6 +32,11 @@ impl Cause {
     pub(super) fn is_expiry(&self) -> bool {
         matches!(self.reason, FailureReason::CertificateExpiring | FailureReason::CredentialExpiring)
     }
+
+    /// Whether a canary saw what is forbidden to it.
+    pub(super) fn is_leak(&self) -> bool {
+        self.reason == FailureReason::TenantLeak
+    }
 }
 
 pub(super) fn cause(finding: &Finding, severity: Severity, line: u32) -> Cause {

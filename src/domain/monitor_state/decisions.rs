@@ -1,5 +1,7 @@
 //! From a level to an incident: what holds it back, what it takes over, when it is told anew, when it ends.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 
 use crate::domain::classify::{HEALTH_URL, LADDER, WITHIN_DAYS};
@@ -64,11 +66,17 @@ impl MonitorState {
     ) {
         let held = self.held(signal, beat);
         let mut limits = thresholds(beat.monitor, signal);
+        let mut before = Cow::Borrowed(self.signal(signal));
         if cause.as_ref().is_some_and(Cause::is_expiry) {
             // A date is certain at first sight.
             limits.open = Need::readings(1);
         }
-        let (state, turn) = step(self.signal(signal), reading.level, beat.covered, limits, held, beat.now);
+        let is_leak = cause.as_ref().is_some_and(Cause::is_leak);
+        if is_leak {
+            let (state, need) = self.before_leak(beat);
+            (before, limits.open) = (Cow::Owned(state), need);
+        }
+        let (state, turn) = step(&before, reading.level, beat.covered, limits, held, beat.now);
         self.signals[signal as usize] = state;
         self.readings[signal as usize] = reading;
         self.reasons[signal as usize] = cause.as_ref().map(|cause| cause.reason);
@@ -77,6 +85,7 @@ impl MonitorState {
             (Some(IncidentTurn::Resolved), _) => {
                 decisions.extend(self.resolve(signal, ResolveCause::Recovered, beat.now).map(Decision::Resolved));
             }
+            (None, Some(_)) if is_leak && !self.is_leak_confirmed() => {}
             (None, Some(cause)) => decisions.extend(self.update(signal, cause, beat)),
             (Some(IncidentTurn::Opened), None) | (None, None) => {}
         }
@@ -154,7 +163,8 @@ impl MonitorState {
         let differs = nearer || now.differs(&told);
         open.drift = if differs { open.drift + 1 } else { 0 };
         open.drifts_since = differs.then(|| open.drifts_since.unwrap_or(beat.now));
-        let sure = nearer || open.drift >= UPDATE_AFTER;
+        // A leak that gets here was seen twice already.
+        let sure = nearer || cause.is_leak() || open.drift >= UPDATE_AFTER;
         let found = connectivity(&cause.evidence).filter(|_| connectivity(&before.evidence).is_none()).cloned();
         let tell = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
         let same = cause.reason == before.reason && cause.severity == before.severity;

@@ -24,12 +24,16 @@ pub struct CanaryScore {
 }
 
 impl MonitorState {
-    /// Canaries that the next beat should ask again: the unconfirmed first, those nearest to being confirmed before the
-    /// others, so that a fault which strikes many is not told later; then the longest unheard.
+    /// Canaries that the next beat should ask again: those that saw what is forbidden first; then the unconfirmed, those
+    /// nearest to being confirmed before the others, so that a fault which strikes many is not told later; then the
+    /// longest unheard.
     pub fn wants_asking(&self) -> Vec<&str> {
         let mut ids: Vec<_> = self.canaries.iter().filter(|(_, canary)| canary.wants_asking()).collect();
         let nearness = |canary: &CanaryState| if canary.is_confirmed() { 0 } else { canary.wrong_in_a_row };
-        ids.sort_by_key(|(id, canary)| (canary.is_confirmed(), Reverse(nearness(canary)), canary.answered_at, *id));
+        ids.sort_by_key(|(id, canary)| {
+            let order = (canary.is_confirmed(), Reverse(nearness(canary)), canary.answered_at);
+            (canary.leak.is_none(), order, *id)
+        });
         ids.into_iter().map(|(id, _)| id).collect()
     }
 
@@ -66,6 +70,11 @@ impl MonitorState {
         let asked = answered.clone().count();
         let right = answered.filter(|known| !known.is_wrong()).count();
         CanaryScore { right, asked, not_asked: canaries.len() - asked, since: None }
+    }
+
+    /// Whether some canary's last answers were wrong, whoever was told.
+    pub fn is_any_doubted(&self) -> bool {
+        self.canaries.values().any(|canary| canary.state.phase != Phase::Quiet)
     }
 
     /// Whether a canary's answers are wrong, and nobody is told yet.

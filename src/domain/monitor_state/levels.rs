@@ -29,7 +29,7 @@ impl MonitorState {
             Signal::Access => {
                 // A 429 before any search comes before anybody looks at credentials.
                 let reached = beat.outcome.finding(Signal::Availability).is_none();
-                self.by_finding(signal, beat, reached && !throttled(beat))
+                self.access_level(beat, reached && !throttled(beat))
             }
             Signal::Health => {
                 let asked = !beat.seen.health.is_empty() && !beat.seen_unreachable();

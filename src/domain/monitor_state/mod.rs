@@ -5,13 +5,14 @@
 //! outside its return value, so a beat that cannot be remembered leaves the old state in force.
 //!
 //! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
-//! in), `levels` (what that says of each signal) on `cause` and `hearing`, `decisions` (what opens, changes and ends) on
-//! `thresholds`.
+//! in), `levels` (what that says of each signal) on `cause`, `hearing` and `leaks`, `decisions` (what opens, changes and
+//! ends) on `thresholds`.
 
 mod cause;
 mod decisions;
 mod hearing;
 mod intake;
+mod leaks;
 mod levels;
 mod state;
 mod thresholds;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::domain::incident::{Need, Thresholds};
 use crate::domain::monitor::Monitor;
+use crate::domain::monitor_state::leaks::open_need;
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::reason::Severity;
 use crate::domain::signal::{Phase, Signal};
@@ -21,7 +22,11 @@ impl MonitorState {
 
     /// How far a pending signal is from opening, such as `for 2m of 20m` or `1 of 3 beats`.
     pub fn pending(&self, signal: Signal, monitor: &Monitor) -> Option<String> {
-        let (state, need) = (self.signal(signal), thresholds(monitor, signal).open);
+        let need = match signal {
+            Signal::Access => open_need(self, monitor),
+            _ => thresholds(monitor, signal).open,
+        };
+        let state = self.signal(signal);
         let far = |covered: Duration| {
             Duration::from_secs(match covered.as_secs() {
                 seconds @ 0..120 => seconds,

@@ -24,6 +24,7 @@ impl MonitorState {
         next.follow_clock(beat.now);
         next.notice_restart(beat, &mut decisions);
         let fresh = next.take_in(beat, &mut decisions);
+        next.hear_leaks(beat);
         next.hear_warmth(beat);
         for signal in Signal::ALL {
             let judged = next.level(signal, beat, fresh);
@@ -61,7 +62,8 @@ impl MonitorState {
         self.errors.trim(rules.errors.window, now);
         let about_context = |incident: &Incident| incident.reason == FailureReason::ContextCost;
         let unwarranted = |signal: &Signal| match signal {
-            Signal::Availability | Signal::Access => false,
+            Signal::Availability => false,
+            Signal::Access => self.is_leak_unwarranted(),
             Signal::Contract => rules.context.is_none() && self.incident(Signal::Contract).is_some_and(about_context),
             Signal::Errors => self.errors.reading(&rules.errors, true).level == Level::Calm,
             // One that is clearing was calm under the old rules too: it ends in its own time, as recovered.

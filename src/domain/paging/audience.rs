@@ -5,7 +5,6 @@
 use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::route::{Route, Subject, first_match};
-use crate::domain::rules::Rules;
 use crate::domain::signal::Signal;
 
 /// Something that can be found of a monitor, as far as routes tell it from others.
@@ -34,7 +33,7 @@ pub(crate) struct Hearing {
 pub(crate) fn audience(monitor: &Monitor, routes: &[Route], apart: &[FailureReason]) -> Vec<Hearing> {
     let mut found = Vec::new();
     for signal in Signal::ALL.into_iter().filter(|signal| judged(monitor, *signal)) {
-        for (reason, class, severity) in loudness(&monitor.rules, signal) {
+        for (reason, class, severity) in loudness(monitor, signal) {
             let topic = Topic { signal: Some(signal), reason: apart.contains(&reason).then_some(reason), class };
             let one = hearing(monitor, routes, topic, Some(reason), severity);
             if !found.contains(&one) {
@@ -85,7 +84,8 @@ fn judged(monitor: &Monitor, signal: Signal) -> bool {
 }
 
 /// What a signal can find, and how loud each is.
-fn loudness(rules: &Rules, signal: Signal) -> Vec<(FailureReason, &'static str, Severity)> {
+fn loudness(monitor: &Monitor, signal: Signal) -> Vec<(FailureReason, &'static str, Severity)> {
+    let rules = &monitor.rules;
     let found = |reason: &&FailureReason| reason.facts().checked && reason.facts().signal == signal;
     let severity = match signal {
         Signal::Availability => rules.availability.severity,
@@ -102,12 +102,13 @@ fn loudness(rules: &Rules, signal: Signal) -> Vec<(FailureReason, &'static str, 
         .filter(found)
         .filter(|reason| reason.facts().layer != crate::domain::reason::Layer::Ours)
         .filter(|reason| **reason != FailureReason::ContextCost || rules.context.is_some())
+        .filter(|reason| **reason != FailureReason::TenantLeak || monitor.forbids_sources())
         .map(|reason| match reason {
             // Expiry is told in time, whatever a refusal is worth.
             FailureReason::CertificateExpiring | FailureReason::CredentialExpiring => {
                 (*reason, "expiring", Severity::Ticket)
             }
-            FailureReason::AclLeak => (*reason, "leak", Severity::Page),
+            FailureReason::AclLeak | FailureReason::TenantLeak => (*reason, "leak", Severity::Page),
             FailureReason::RateLimited => (*reason, "rate limit", severity.min(Severity::Ticket)),
             FailureReason::ContextCost => {
                 (*reason, "context", rules.context.as_ref().map_or(severity, |rule| rule.severity))
@@ -140,8 +141,40 @@ fn loudness(rules: &Rules, signal: Signal) -> Vec<(FailureReason, &'static str, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::monitor::{Canary, CanaryKind};
     use crate::domain::route::Match;
     use crate::domain::secret::{Address, Secret};
+    use crate::domain::source_pattern::SourcePattern;
+
+    fn monitor() -> Monitor {
+        Monitor::undeclared("a", Address { shown: String::new(), resolved: Secret::new("http://a/") })
+    }
+
+    #[test]
+    fn a_leak_between_tenants_is_told_of_where_some_canary_looks_for_it_and_as_a_page() {
+        let matches = Match { reason: vec![FailureReason::TenantLeak], ..Match::default() };
+        let routes = [Route { matches, to: vec!["security".to_owned()], fallback: None, line: 1 }];
+        let told = |monitor: &Monitor| {
+            let found = audience(monitor, &routes, &named(&routes)).into_iter();
+            found.filter(|one| one.topic.reason.is_some()).map(|one| (one.severity, one.to)).collect::<Vec<_>>()
+        };
+        let mut monitor = monitor();
+        monitor.rules.access.severity = Severity::Ticket;
+        assert_eq!(told(&monitor), [], "nobody looks for it");
+        monitor.canaries = vec![Canary {
+            id: "a".to_owned(),
+            query: String::new(),
+            kind: CanaryKind::Mixed,
+            expect: Vec::new(),
+            within: 5,
+            max_score: None,
+            text: None,
+            forbid: vec![SourcePattern::new("b/**").unwrap()],
+            line: 1,
+            definition_hash: String::new(),
+        }];
+        assert_eq!(told(&monitor), [(Severity::Page, vec!["security".to_owned()])]);
+    }
 
     #[test]
     fn what_no_route_tells_apart_is_one_line() {
@@ -152,9 +185,8 @@ mod tests {
             route("oncall", Match { severity: vec![Severity::Page], ..Match::default() }),
             route("rest", Match::default()),
         ];
-        let url = Address { shown: String::new(), resolved: Secret::new("http://a/") };
         let apart = named(&routes);
-        let found = audience(&Monitor::undeclared("a", url), &routes, &apart);
+        let found = audience(&monitor(), &routes, &apart);
         let line = |one: &Hearing| {
             let topic = one.topic.signal.map_or("restart", Signal::slug);
             let reason = one.topic.reason.map_or("", FailureReason::slug);

@@ -12,6 +12,8 @@ const CHUNK_CHARS_MAX: u32 = 20_000;
 /// Sources named in one line of evidence.
 const SEEN_SOURCES_MAX: usize = 3;
 
+const NAMES_NO_SOURCE: &str = "no result names its source";
+
 /// Canaries that a finding names; the monitor's page shows them all.
 pub(crate) const EVIDENCE_CANARIES_MAX: usize = 8;
 
@@ -22,6 +24,14 @@ pub(crate) fn key(canary: &str) -> String {
 
 /// Judges an answer by what the canary declares; `expect` and `within` stand in for the lock.
 pub(crate) fn judge(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdict {
+    match by_expectation(canary, search, answer) {
+        // Whether a source is forbidden shows by its name alone.
+        AskVerdict::Right { .. } if !canary.forbid.is_empty() && names_no_source(answer) => unnamed(),
+        verdict => verdict,
+    }
+}
+
+fn by_expectation(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdict {
     let wrong = |reason, rank, seen| AskVerdict::Wrong { reason, rank, seen };
     if let Some(seen) = wrong_text(canary, answer) {
         let is_empty = canary.kind != CanaryKind::Negative && !answer.text_only && answer.hits.is_empty();
@@ -112,14 +122,23 @@ fn judge_negative(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdi
     }
 }
 
+fn unnamed() -> AskVerdict {
+    AskVerdict::Wrong { reason: FailureReason::ResultMalformed, rank: None, seen: NAMES_NO_SOURCE.to_owned() }
+}
+
+/// Whether there are results, and not one says where it is from.
+fn names_no_source(answer: &Answer) -> bool {
+    !answer.hits.is_empty() && answer.hits.iter().all(|hit| hit.source.is_empty())
+}
+
 /// What is wrong with an answer before anybody asks whether it is right.
 fn malformed(answer: &Answer) -> Option<(FailureReason, String)> {
     if answer.hits.is_empty() {
         let total = answer.total.map_or_else(String::new, |total| format!(" (total says {total})"));
         return Some((FailureReason::EmptyResults, format!("no results{total}")));
     }
-    if answer.hits.iter().all(|hit| hit.source.is_empty()) {
-        return Some((FailureReason::ResultMalformed, "no result names its source".to_owned()));
+    if names_no_source(answer) {
+        return Some((FailureReason::ResultMalformed, NAMES_NO_SOURCE.to_owned()));
     }
     let longest = answer.hits.iter().map(|hit| hit.chars).max().unwrap_or(0);
     if longest > CHUNK_CHARS_MAX {
@@ -162,6 +181,7 @@ mod tests {
             within: 2,
             max_score,
             text: None,
+            forbid: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         }

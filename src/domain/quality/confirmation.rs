@@ -28,6 +28,8 @@ pub struct CanaryState {
     pub failed: Option<FailureReason>,
     /// The first wrong answer of the doubt that it is in.
     pub doubted_since: Option<DateTime<Utc>>,
+    /// Its way from one forbidden source to a leak and back; none where its answers name none.
+    pub leak: Option<Box<SignalState>>,
     /// Which list of sources the last answer brought; equal lists, equal fingerprints. None: not known.
     pub list: Option<u64>,
     /// When it last answered.
@@ -48,6 +50,7 @@ impl CanaryState {
             last: None,
             failed: None,
             doubted_since: None,
+            leak: None,
             list: None,
             answered_at: None,
             elapsed: Duration::ZERO,
@@ -92,7 +95,7 @@ impl CanaryState {
 
     /// Whether the next beat should ask it again, to confirm or to clear.
     pub fn wants_asking(&self) -> bool {
-        self.state.phase != Phase::Quiet
+        self.state.phase != Phase::Quiet || self.leak.is_some()
     }
 
     /// Why its last answer was wrong.

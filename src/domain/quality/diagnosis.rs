@@ -289,6 +289,7 @@ mod tests {
                 within: 3,
                 max_score: None,
                 text: None,
+                forbid: Vec::new(),
                 line: 1,
                 definition_hash: String::new(),
             });

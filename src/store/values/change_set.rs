@@ -219,7 +219,8 @@ pub struct SignalRow {
     pub monitor: MonitorId,
     /// The signal that is judged.
     pub signal: Signal,
-    /// Which part; empty where it has no parts. A canary's own streak is kept under `quality`, `canary:ID`.
+    /// Which part; empty where it has no parts. A canary's own streak is kept under `quality`, `canary:ID`,
+    /// its way to a leak under `access`, `leak:ID`.
     pub subject: String,
     /// Its phase, and for how long and how often it was seen.
     pub state: SignalState,

@@ -124,6 +124,7 @@ fn a_list_is_held_against_calls_and_the_accepted_one() {
         within: 5,
         max_score: None,
         text: None,
+        forbid: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     };

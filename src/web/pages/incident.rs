@@ -219,8 +219,7 @@ fn cause(incident: Incident, fleet: &Fleet) -> IncidentCause {
 }
 
 fn rule(incident: &Incident, fleet: &Fleet) -> RuleStory {
-    let rules = fleet.monitor(&incident.monitor).map(|monitor| &monitor.rules);
-    let said = rules.and_then(|rules| rule_text::rule_text(rules, incident.signal));
+    let said = fleet.monitor(&incident.monitor).and_then(|monitor| rule_text::rule_text(monitor, incident.signal));
     let commit = incident.rule.commit.as_ref().map(|commit| format!(" @ {commit}")).unwrap_or_default();
     RuleStory {
         place: format!("{}:{}{commit}", incident.rule.file, incident.rule.line),
@@ -255,9 +254,8 @@ fn from_live(state: &WebState, id: &str) -> Option<Incident> {
     let signal = view.signals.iter().find(|signal| signal.incident.as_ref().is_some_and(|open| open.id == id))?;
     let open = signal.incident.as_ref()?;
     let finding = view.last.as_ref().and_then(|last| last.1.finding(signal.signal));
-    let rules = fleet.monitor(&view.id).map(|monitor| &monitor.rules);
-    let line =
-        rules.and_then(|rules| rule_text::rule_text(rules, signal.signal)).map_or(view.declared.line, |said| said.line);
+    let said = fleet.monitor(&view.id).and_then(|monitor| rule_text::rule_text(monitor, signal.signal));
+    let line = said.map_or(view.declared.line, |said| said.line);
     Some(Incident {
         id: open.id.clone(),
         monitor: view.id.clone(),

@@ -56,7 +56,7 @@ fn line(
     provenance: Option<&Provenance>,
     now: DateTime<Utc>,
 ) -> SignalLine {
-    let said = monitor.and_then(|monitor| rule_text::rule_text(&monitor.rules, view.signal));
+    let said = monitor.and_then(|monitor| rule_text::rule_text(monitor, view.signal));
     let incident = view.incident.as_ref();
     let shape = match (view.phase, incident) {
         (Phase::Open, Some(incident)) => glyph::of_severity(incident.severity),

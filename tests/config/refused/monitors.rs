@@ -48,7 +48,7 @@ fn canaries_that_contradict_themselves() {
             "expects nothing",
             "{ id: a, query: q }",
             &[
-                "6:7 canary 'a' expects nothing, so that no answer is right or wrong => add `expect: [ … ]`, `contains: [ … ]` where the tool answers with text, or `kind: negative` where nothing may be found",
+                "6:7 canary 'a' expects nothing, so that no answer is right or wrong => add `expect: [ … ]`, `contains: [ … ]` where the tool answers with text, `kind: negative` where nothing may be found, or `forbid: [ … ]` for sources that may never be",
             ],
         ),
         (
@@ -72,15 +72,62 @@ fn canaries_that_contradict_themselves() {
         ),
         (
             "a key for later",
-            "{ id: a, query: q, expect: [s], forbid: [t] }",
-            &[
-                "6:39 this version cannot honour 'forbid' of canary 'a' yet => leave it out, so that nobody relies on it",
-            ],
+            "{ id: a, query: q, expect: [s], file: t }",
+            &["6:39 this version cannot honour 'file' of canary 'a' yet => leave it out, so that nobody relies on it"],
         ),
     ];
     for (sentence, canary, expected) in rows {
         let text = with_monitor(&format!("canaries:\n- {canary}\nsearch: {{ arguments: {{ top_k: 5 }} }}"));
         check(sentence, &text, expected);
+    }
+}
+
+#[test]
+fn sources_that_nothing_can_be_told_from() {
+    let many = format!("{{ id: a, query: q, forbid: [{}] }}", ["b/**"; 51].join(", "));
+    let rows: [(&str, &str, &[&str]); 8] = [
+        (
+            "no list",
+            "{ id: a, query: q, forbid: b/** }",
+            &["6:34 'forbid' of canary 'a' takes a list, and this is a single value => put it into brackets: `[…]`"],
+        ),
+        (
+            "an empty list",
+            "{ id: a, query: q, forbid: [] }",
+            &["6:34 'forbid' of canary 'a' names 0 patterns => one to 50"],
+        ),
+        ("too many", &many, &["6:34 'forbid' of canary 'a' names 51 patterns => one to 50"]),
+        (
+            "something that is no text",
+            "{ id: a, query: q, forbid: [{ glob: b }] }",
+            &["6:35 a forbidden source takes a single value, and this is a map => give it a single value"],
+        ),
+        (
+            "alternatives, which are none of ours",
+            "{ id: a, query: q, forbid: ['tenants/{b,c}/**'] }",
+            &[
+                "6:35 the pattern 'tenants/{b,c}/**' holds a character that is none of ours => `*` and `?` within a name, `**` for folders",
+            ],
+        ),
+        (
+            "a folder, which no source is",
+            "{ id: a, query: q, forbid: [tenants/b/] }",
+            &["6:35 the pattern 'tenants/b/' ends in a slash => what lies in a folder is `tenants/b/**`"],
+        ),
+        (
+            "what the same canary expects",
+            "{ id: a, query: q, expect: [a.md, tenants/b/x.md], forbid: [tenants/b/**] }",
+            &[
+                "6:67 canary 'a' expects 'tenants/b/x.md' and forbids it => leave one of both out: no answer could be right",
+            ],
+        ),
+        ("for all searches", "{ id: a, query: q, expect: [s] }\nsearch: { forbid: [b/**] }", &["7:15 "]),
+    ];
+    for (sentence, canary, expected) in rows {
+        let text = with_monitor(&format!("canaries:\n- {canary}"));
+        let seen = lines(&faults(&text));
+        let fits = seen.len() == expected.len() && seen.iter().zip(expected).all(|(seen, part)| seen.starts_with(part));
+        assert!(fits, "{sentence}: {seen:#?}");
     }
 }
 
