@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 use tokio_rustls::TlsConnector;
 
 use crate::{bare, usage};
-use serin::domain::answer::Turn;
+use serin::domain::answer::{Turn, Variant};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::BeatKind;
 use serin::domain::protocol::{Era, Transport};
+use serin::domain::schedule::PlannedAsk;
 use serin::domain::secret::{Address, Secret};
 use serin::domain::server_profile::{Caution, ServerProfile};
 use serin::domain::tools::Listing;
@@ -172,7 +173,7 @@ fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignmen
         kind: BeatKind::Scheduled,
         scheduled_at: now,
         started_at: now,
-        asks: vec![(0, Turn::Scheduled), (1, Turn::Scheduled)],
+        asks: [0, 1].map(|canary| PlannedAsk { canary, turn: Turn::Scheduled, variant: Variant::Fresh }).to_vec(),
         further: Further::NONE,
         source_pages: 0,
         profile,

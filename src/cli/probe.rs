@@ -16,12 +16,14 @@ use crate::cli::said_once;
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::read::source;
-use crate::domain::answer::{Answer, Ask, CacheWord, Turn};
+use crate::domain::answer::{Answer, Ask, CacheWord};
 use crate::domain::classify::classify;
 use crate::domain::fault::Fault;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation, Stage, Step, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
+use crate::domain::schedule::PlannedAsk;
+use crate::domain::search::FreshWay;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::sources::{NewestSource, SOURCE_PAGES_MAX, SourcesSeen};
@@ -113,13 +115,12 @@ pub(crate) async fn run(
     judge: impl FnOnce(&Monitor, &Observation) -> Option<Outcome>,
     out: &mut impl Write,
 ) -> io::Result<ExitCode> {
-    let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
     let assignment = Assignment {
         monitor: Arc::clone(&monitor),
         kind: BeatKind::Recheck,
         scheduled_at: now,
         started_at: now,
-        asks,
+        asks: PlannedAsk::every(&monitor),
         further: Further::NONE,
         source_pages: SOURCE_PAGES_MAX,
         profile,
@@ -222,6 +223,13 @@ fn explain_tools(tools: &ToolsSeen, out: &mut impl Write) -> io::Result<()> {
     let search = tools.search_tool.as_deref().unwrap_or("none");
     let tokens = tools.tokens.map(|tokens| format!(" · {tokens} tokens")).unwrap_or_default();
     writeln!(out, "tools      {} · search tool {search} · {:.12}{tokens}", tools.tools.len(), tools.hash)?;
+    match tools.fresh {
+        Some(FreshWay::Known(name, json)) => {
+            writeln!(out, "           searches go past its caches by `{name}: {json}`")?
+        }
+        Some(FreshWay::Given) => writeln!(out, "           searches go past its caches by `fresh_arguments`")?,
+        None => {}
+    }
     for one in &tools.instructions {
         writeln!(out, "           {}: {} {}: “{}”", one.tool, one.place, one.sign, one.excerpt)?;
     }

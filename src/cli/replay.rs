@@ -13,6 +13,7 @@ use crate::cli::said_once;
 use crate::domain::classify::classify;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::BeatKind;
+use crate::domain::schedule::PlannedAsk;
 use crate::domain::sources::SOURCE_PAGES_MAX;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
@@ -128,7 +129,7 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
     let mut asks = Vec::with_capacity(head.asks.len());
     for asked in &head.asks {
         match monitor.canaries.iter().position(|canary| canary.id == asked.canary) {
-            Some(nth) => asks.push((nth, asked.why())),
+            Some(canary) => asks.push(PlannedAsk { canary, turn: asked.why(), variant: asked.how() }),
             None => notes.push(format!("the canary {} is no longer declared, and left out", asked.canary)),
         }
     }

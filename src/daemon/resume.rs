@@ -3,7 +3,7 @@
 //! What the file says now wins: rules edited while Serin was down are weighed on the first match of
 //! the fleet, and a monitor that left the file gets a runtime of its own just to end what it had open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::canary;
-use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::quality::confirmation::{AnsweredBy, CanaryState};
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::RestartMarks;
 use crate::domain::secret::{Address, Secret};
@@ -123,13 +123,18 @@ async fn windows(
 ) -> Result<(), StoreError> {
     let widest = |monitor: &Arc<Monitor>| monitor.rules.latency.window.max(monitor.rules.errors.window);
     let window = fleet.monitors.iter().map(widest).max().unwrap_or_default();
-    for ask in store.recent_asks(now - window).await? {
+    let asks = store.recent_asks(now - window).await?;
+    let past_caches = asks.iter().filter(|ask| ask.variant == Variant::Fresh);
+    let past_caches: HashSet<MonitorId> = past_caches.map(|ask| ask.monitor.clone()).collect();
+    for ask in asks {
         let Some(runtime) = runtimes.get_mut(&ask.monitor) else { continue };
-        if ask.turn == Turn::NotAsked || ask.variant != Variant::Plain {
+        if ask.turn == Turn::NotAsked {
             continue;
         }
+        let knows_way = past_caches.contains(&ask.monitor);
+        let by = AnsweredBy { variant: ask.variant, index: ask.cache.says_index(ask.variant, knows_way) };
         if ask.scheduled && ask.turn == Turn::Scheduled {
-            recount(runtime, &ask);
+            recount(runtime, &ask, by);
         }
         let declared = runtime.monitor.canaries.iter().find(|canary| canary.id == ask.canary);
         if let Some(declared) = declared {
@@ -141,8 +146,7 @@ async fn windows(
             canary.tokens = ask.tokens.or(canary.tokens);
             canary.failed = ask.reason.filter(|_| ask.verdict == "failed");
             if let Some(last) = answered {
-                canary.last = Some(last);
-                canary.answered_at = Some(ask.started_at);
+                canary.remember(last, by, ask.started_at);
             }
         }
     }
@@ -155,11 +159,11 @@ async fn windows(
     Ok(())
 }
 
-fn recount(runtime: &mut MonitorRuntime, ask: &AskLine) {
+fn recount(runtime: &mut MonitorRuntime, ask: &AskLine, by: AnsweredBy) {
     let failed = (ask.verdict == "failed").then_some(ask.reason).flatten();
     let state = runtime.state_mut();
     state.errors.push(SearchCall { at_us: ask.started_at.timestamp_micros(), failed });
-    if failed.is_none() || failed == Some(FailureReason::Timeout) {
+    if by.index && (failed.is_none() || failed == Some(FailureReason::Timeout)) {
         state.latency.push(ask.started_at, ask.elapsed, failed.is_some());
     }
 }

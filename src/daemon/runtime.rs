@@ -18,7 +18,7 @@ use crate::domain::observation::{ConnectivityStep, Observation, Stage, Step, Too
 use crate::domain::outcome::Outcome;
 use crate::domain::protocol::Era;
 use crate::domain::rate_limit::Quiet;
-use crate::domain::schedule::{self, Doubt};
+use crate::domain::schedule::{self, Doubt, PlannedAsk};
 use crate::domain::server_profile::{RecentAction, ServerProfile};
 use crate::domain::signal::Signal;
 use crate::domain::sources::source_pages;
@@ -184,16 +184,17 @@ impl MonitorRuntime {
     }
 
     /// Which canaries the next beat asks, and which ones as well as soon as one of its answers is wrong.
-    pub(crate) fn asks(&self, now: DateTime<Utc>) -> (Vec<(usize, Turn)>, Vec<usize>) {
+    pub(crate) fn asks(&self, now: DateTime<Utc>) -> (Vec<PlannedAsk>, Vec<usize>) {
         let failing = self.state.wants_asking();
         let (unheard, share) = self.state.wants_hearing(&self.monitor);
         let spare = || self.spending.spare_calls(&self.monitor, now);
-        let doubt =
-            Doubt { failing: &failing, unheard: &unheard, share, spare: if unheard.is_empty() { 0 } else { spare() } };
+        let knows_way = self.listings.last.as_ref().is_some_and(|last| last.tools.fresh.is_some());
+        let room = if unheard.is_empty() { 0 } else { spare() };
+        let doubt = Doubt { failing: &failing, knows_way, unheard: &unheard, share, spare: room };
         let asks = schedule::asks(&self.monitor, &self.round.order, self.round.turn, doubt);
         // Where one wrong answer is enough, no beat is left between it and the page.
         let at_once = self.monitor.rules.quality.after == 1 && !self.state.is_any_doubted() && unheard.is_empty();
-        let further = self.round.order.iter().copied().filter(|nth| !asks.iter().any(|(at, _)| at == nth));
+        let further = self.round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));
         let further = if at_once { further.take(spare()).collect() } else { Vec::new() };
         (asks, further)
     }

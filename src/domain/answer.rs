@@ -10,7 +10,7 @@ use crate::domain::fault::Fault;
 pub struct Ask {
     /// Id of the canary, unique within its monitor.
     pub canary: String,
-    /// Its text, or one that pierces caches.
+    /// As the file has it, or in a way that keeps caches out.
     pub variant: Variant,
     /// Why it was asked, or that it was not.
     pub turn: Turn,
@@ -22,12 +22,12 @@ pub struct Ask {
     pub result: Option<Result<Answer, Fault>>,
 }
 
-/// Which text of a canary was sent.
+/// How a canary's question was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Variant {
-    /// The text of the file, the same in each beat: caches may answer it.
+    /// As the file has it, the same in each beat: caches may answer it.
     Plain,
-    /// A text that was never asked before, so that no cache answers it.
+    /// In a way that keeps caches out, such as by an argument.
     Fresh,
 }
 
@@ -89,6 +89,16 @@ pub enum CacheWord {
 impl CacheWord {
     /// Every word, in the order of the numbers by which packs know them.
     pub const ALL: [Self; 3] = [Self::Unsaid, Self::Missed, Self::Hit];
+
+    /// Whether the index answered, as far as that can be told. `knows_way`: caches of this server can be passed, so that
+    /// what did not pass them may well come from one.
+    pub const fn says_index(self, variant: Variant, knows_way: bool) -> bool {
+        match self {
+            Self::Hit => false,
+            Self::Missed => true,
+            Self::Unsaid => matches!(variant, Variant::Fresh) || !knows_way,
+        }
+    }
 
     /// The word stored and shown.
     pub const fn slug(self) -> &'static str {

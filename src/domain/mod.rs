@@ -11,6 +11,7 @@ pub mod rules;
 pub mod wanted;
 pub(crate) mod wildcards;
 pub mod source_pattern;
+pub mod search;
 pub mod monitor;
 pub mod receiver;
 pub(crate) mod route;

@@ -9,9 +9,10 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rules::Rules;
+use crate::domain::search::Search;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::source_pattern::SourcePattern;
-use crate::domain::wanted::{ExpectedText, TextSigns, Wanted};
+use crate::domain::wanted::{ExpectedText, Wanted};
 
 /// A monitor's identity: history follows the id, the name may change.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,16 +94,7 @@ impl Monitor {
             caps: Caps::default(),
             identity: None,
             health: Vec::new(),
-            search: Search {
-                tool: None,
-                query: vec!["/query".to_owned()],
-                arguments: BTreeMap::new(),
-                results: None,
-                fields: SearchFields::default(),
-                by_columns: false,
-                said: None,
-                per_beat: 0,
-            },
+            search: Search::default(),
             canaries: Vec::new(),
             every: Duration::from_secs(60),
             timeout: Duration::from_secs(10),
@@ -247,40 +239,6 @@ pub struct Caps {
     pub requests_per_day: Option<u64>,
     /// Bytes a day, both directions.
     pub bytes_per_day: Option<u64>,
-}
-
-/// How a monitor's search tool is called, and where its answers keep what we judge.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Search {
-    /// The tool's name; none: found among the usual names (`search_documents`, `search`, `query`, …).
-    pub tool: Option<String>,
-    /// Where the question goes: JSON pointers into the arguments, at least one, such as `/query`.
-    pub query: Vec<String>,
-    /// Further arguments, each value as JSON text.
-    pub arguments: BTreeMap<String, String>,
-    /// JSON pointer to the list of results; none: found by shape.
-    pub results: Option<String>,
-    /// JSON pointers inside one result (`source`, `content`, `score`), and `total` inside the answer.
-    pub fields: SearchFields,
-    /// Whether each of `fields` points into the answer, at a list of all results' parts, instead of into one result.
-    pub by_columns: bool,
-    /// What a text says that is no list of results; none: nothing is known of it.
-    pub said: Option<Box<TextSigns>>,
-    /// Canaries asked in one beat.
-    pub per_beat: u32,
-}
-
-/// Where a result keeps its parts; an empty one is found among the usual names.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SearchFields {
-    /// Pointer to the source's name, relative to one result.
-    pub source: Option<String>,
-    /// Pointer to the text, relative to one result.
-    pub content: Option<String>,
-    /// Pointer to the score, relative to one result.
-    pub score: Option<String>,
-    /// Pointer to the count of all results, relative to the answer.
-    pub total: Option<String>,
 }
 
 /// A search whose right answer is known.

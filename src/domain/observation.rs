@@ -10,6 +10,7 @@ use crate::domain::answer::Ask;
 use crate::domain::fault::Fault;
 use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::{Era, Transport};
+use crate::domain::search::FreshWay;
 use crate::domain::sources::SourcesSeen;
 use crate::domain::tools::{Drift, KnownCalls, Listing};
 
@@ -90,6 +91,14 @@ impl Observation {
             connectivity: Vec::new(),
             transcript: None,
         }
+    }
+
+    /// Whether the index answered an ask of this probe, as far as that can be told; where none answered, whether it would
+    /// have.
+    pub fn reached_index(&self, ask: &Ask) -> bool {
+        let answer = ask.result.as_ref().and_then(|result| result.as_ref().ok());
+        let knows_way = self.tools.as_ref().is_some_and(|tools| tools.fresh.is_some());
+        answer.map(|answer| answer.cache).unwrap_or_default().says_index(ask.variant, knows_way)
     }
 
     /// The first fault of a stage, in the order met.
@@ -235,6 +244,8 @@ pub struct ToolsSeen {
     pub listing: Arc<Listing>,
     /// The tool that searches, where one was named or found.
     pub search_tool: Option<String>,
+    /// How its calls get past caches; none where it knows no way, or none is to be taken.
+    pub fresh: Option<FreshWay>,
     /// Why a declared call does not fit the search tool's schema: the first of them.
     pub invalid_call: Option<String>,
     /// Every declared call, held against the schema.

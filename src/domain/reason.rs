@@ -173,8 +173,9 @@ reasons! {
     IndexUnreachableVectors, "index_unreachable_vectors", 71, Retrieval, Quality, Ticket, false, "Part of the vectors can no longer be reached through the index.";
     CorpusTruncated, "corpus_truncated", 72, Retrieval, Freshness, Page, false, "Sources are missing from the index.";
     SourceStale, "source_stale", 73, Retrieval, Freshness, Ticket, true, "The newest source was indexed longer ago than allowed.";
-    CacheStale, "cache_stale", 74, Retrieval, Quality, Ticket, false, "Cached answers differ from fresh ones.";
-    CacheFalseHit, "cache_false_hit", 75, Retrieval, Quality, Page, false, "The cache answers one question with another question's results.";
+    CacheStale, "cache_stale", 74, Retrieval, Quality, Page, true, "The cache answers wrongly what the index answers rightly.";
+    CacheFalseHit, "cache_false_hit", 75, Retrieval, Quality, Page, true, "The cache answers one question with another question's results.";
+    IndexUnseen, "index_unseen", 89, Retrieval, Quality, Ticket, true, "For an hour every answer came from a cache, so that nothing is known of the index.";
     ConstantResponse, "constant_response", 76, Retrieval, Quality, Page, true, "Unrelated questions all get one and the same list.";
     ThresholdBroken, "threshold_broken", 77, Retrieval, Quality, Page, true, "A question about something that is not there brings results all the same.";
     InconsistentResults, "inconsistent_results", 78, Retrieval, Quality, Ticket, false, "The same question gets different lists.";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::Turn;
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::monitor::{Monitor, MonitorId};
 
 /// What a person asks of the loops, from a page, the API or the command line.
@@ -41,6 +41,9 @@ pub const ASKS_MAX: usize = 8;
 pub const SOURCES_EVERY: Duration = Duration::from_secs(3600);
 /// Suspect beats follow the end of a first failed beat after these gaps (DESIGN §4).
 pub const SUSPECT_GAPS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
+
+/// In one round of so many a canary is asked plainly, where the server knows a way past its caches.
+const PLAIN_EVERY: usize = 5;
 
 /// A beat comes up to this part of its interval later than its phase, each time another.
 const JITTER_PART: u32 = 20;
@@ -133,11 +136,32 @@ pub fn round(monitor: &Monitor) -> Vec<usize> {
     order
 }
 
+/// One canary that a beat means to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedAsk {
+    /// Its place in the monitor's list.
+    pub canary: usize,
+    /// Why it is asked.
+    pub turn: Turn,
+    /// How. A server that knows no way past its caches is asked plainly all the same.
+    pub variant: Variant,
+}
+
+impl PlannedAsk {
+    /// Every canary of a monitor, once and in its order, past caches where that can be.
+    pub fn every(monitor: &Monitor) -> Vec<Self> {
+        let ask = |canary| Self { canary, turn: Turn::Scheduled, variant: Variant::Fresh };
+        (0..monitor.canaries.len()).map(ask).collect()
+    }
+}
+
 /// What a beat asks beside its share of the round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Doubt<'a> {
-    /// Canaries in doubt, the most urgent first.
-    pub failing: &'a [&'a str],
+    /// Canaries in doubt, the most urgent first, each with how it is asked again.
+    pub failing: &'a [(&'a str, Variant)],
+    /// Whether the server knows a way past its caches, so that what a cache answers wrongly is asked past it as well.
+    pub knows_way: bool,
     /// Canaries that say nothing of the fault in doubt yet.
     pub unheard: &'a [&'a str],
     /// How many of these the beat should ask.
@@ -152,7 +176,7 @@ pub struct Doubt<'a> {
 /// The failing ones come first, so that a beat short of time still confirms or clears what is in
 /// doubt; places are kept for the round. `turn` counts the canaries that the round has asked so
 /// far. Whatever is asked outside the round is marked as a re-ask.
-pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -> Vec<(usize, Turn)> {
+pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -> Vec<PlannedAsk> {
     if round.is_empty() {
         return Vec::new();
     }
@@ -160,18 +184,30 @@ pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -
     let scheduled: Vec<usize> = (0..per_beat).map(|next| round[(turn + next) % round.len()]).collect();
     let mut again = ASKS_MAX - per_beat;
     let mut asks = Vec::with_capacity(per_beat + doubt.failing.len().min(again));
-    for id in doubt.failing {
-        let Some(at) = monitor.canaries.iter().position(|canary| canary.id == *id) else { continue };
-        if scheduled.contains(&at) {
-            asks.push((at, Turn::Scheduled));
-        } else if again > 0 {
+    for (id, variant) in doubt.failing {
+        let Some(canary) = monitor.canaries.iter().position(|canary| canary.id == *id) else { continue };
+        let in_turn = scheduled.contains(&canary);
+        if in_turn || again > 0 {
+            again -= usize::from(!in_turn);
+            let turn = if in_turn { Turn::Scheduled } else { Turn::ReAsk };
+            asks.push(PlannedAsk { canary, turn, variant: *variant });
+        }
+        if doubt.knows_way
+            && *variant == Variant::Plain
+            && again > 0
+            && asks.last().is_some_and(|ask| ask.canary == canary)
+        {
             again -= 1;
-            asks.push((at, Turn::ReAsk));
+            asks.push(PlannedAsk { canary, turn: Turn::ReAsk, variant: Variant::Fresh });
         }
     }
-    let rest = scheduled.iter().filter(|at| !asks.iter().any(|(asked, _)| asked == *at)).copied().collect::<Vec<_>>();
-    asks.extend(rest.into_iter().map(|at| (at, Turn::Scheduled)));
-    let asked: HashSet<usize> = asks.iter().map(|(at, _)| *at).collect();
+    let rest = (0..per_beat).filter(|next| !asks.iter().any(|ask| ask.canary == scheduled[*next])).collect::<Vec<_>>();
+    asks.extend(rest.into_iter().map(|next| PlannedAsk {
+        canary: scheduled[next],
+        turn: Turn::Scheduled,
+        variant: variant(turn + next, round.len()),
+    }));
+    let asked: HashSet<usize> = asks.iter().map(|ask| ask.canary).collect();
     let unheard: HashSet<&str> = doubt.unheard.iter().copied().collect();
     // In the order of the round, so that each kind is heard of early.
     let ahead = (0..round.len()).map(|next| round[(turn + next) % round.len()]);
@@ -179,8 +215,18 @@ pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -
     // What is asked anyway counts towards the share.
     let met = asked.iter().filter(|at| unheard.contains(monitor.canaries[**at].id.as_str())).count();
     let more = doubt.share.saturating_sub(met).min(doubt.spare);
-    asks.extend(further.take(more).map(|at| (at, Turn::ReAsk)));
+    // What caches alone are blamed for is looked for in them.
+    let of_caches = !doubt.failing.is_empty() && doubt.failing.iter().all(|(_, variant)| *variant == Variant::Plain);
+    let variant = if of_caches { Variant::Plain } else { Variant::Fresh };
+    asks.extend(further.take(more).map(|canary| PlannedAsk { canary, turn: Turn::ReAsk, variant }));
     asks
+}
+
+/// How the round asks at its `nth` place: past caches, so that the index answers; in one round of five plainly, as users
+/// do, so that caches are seen too. Each canary has another such round, so that none is without.
+const fn variant(nth: usize, canaries: usize) -> Variant {
+    let (round, place) = (nth / canaries, nth % canaries);
+    if (round + place) % PLAIN_EVERY == PLAIN_EVERY - 1 { Variant::Plain } else { Variant::Fresh }
 }
 
 /// When to look again after a first failed beat, to tell a blip from an outage: soon after its end,
@@ -195,150 +241,4 @@ pub fn suspects(started_at: DateTime<Utc>, ended_at: DateTime<Utc>, page_after: 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::monitor::{Canary, CanaryKind};
-    use crate::domain::secret::{Address, Secret};
-
-    fn at(second: i64) -> DateTime<Utc> {
-        DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
-    }
-
-    #[test]
-    fn beats_keep_their_rhythm_and_never_fall_due_at_once() {
-        let every = Duration::from_secs(60);
-        let id = MonitorId::new("docs");
-        let rhythm = Rhythm::alone(&id, every);
-        let grid = rhythm.next_due(7, at(0)) - Duration::from_secs(3);
-        let mut now = at(0);
-        let mut lates = Vec::new();
-        for turn in 0..500 {
-            let due = rhythm.next_due(7, now);
-            assert!(due > now && due <= now + every + Duration::from_secs(3), "within one interval and its jitter");
-            let late = (due - (grid + every * turn)).to_std().unwrap();
-            assert!(late < Duration::from_secs(6), "beats do not drift: {late:?} after {turn}");
-            lates.push(late);
-            now = due;
-        }
-        let (least, most) = (lates.iter().min().unwrap(), lates.iter().max().unwrap());
-        assert!(*most - *least > Duration::from_secs(2), "each is late in its own way: {least:?} to {most:?}");
-        let first = rhythm.next_due(7, at(0));
-        assert_eq!(rhythm.next_due(7, first - Duration::from_micros(1)), first, "looked up again, it stays");
-        let missed = rhythm.next_due(7, first + every * 5 / 2);
-        assert!(missed > first + every * 5 / 2, "missed beats are not made up for");
-    }
-
-    #[test]
-    fn two_serins_on_one_server_do_not_beat_in_step() {
-        let id = MonitorId::new("docs");
-        let every = Duration::from_secs(60);
-        let due = |salt, minute: i64| Rhythm::alone(&id, every).next_due(salt, at(minute * 60));
-        let together = (0..100_i64).filter(|minute| due(1, *minute) == due(2, *minute)).count();
-        assert!(together < 5, "{together} of 100 beats fell on one moment");
-    }
-
-    #[test]
-    fn a_fleet_spreads_over_its_interval() {
-        let every = Duration::from_secs(60);
-        let mut slots = [0_u32; 60];
-        for number in 0..6000 {
-            let phase = phase(&MonitorId::new(&format!("server-{number}")), every);
-            slots[usize::try_from(phase.as_secs()).unwrap()] += 1;
-        }
-        let (least, most) = (slots.iter().min().unwrap(), slots.iter().max().unwrap());
-        assert!(*least > 60 && *most < 150, "100 a second are expected, {least} to {most} came");
-    }
-
-    #[test]
-    fn suspect_beats_follow_the_first_failure() {
-        let dues = suspects(at(0), at(10), Duration::from_secs(45));
-        assert_eq!(dues, [at(15), at(20), at(45)]);
-        assert_eq!(suspects(at(0), at(0), Duration::ZERO), [at(5), at(10)]);
-    }
-
-    fn monitor(kinds: &[CanaryKind], per_beat: u32) -> Monitor {
-        let url = Address { shown: String::new(), resolved: Secret::new("") };
-        let mut monitor = Monitor::undeclared("docs", url);
-        monitor.search.per_beat = per_beat;
-        let canary = |(number, kind): (usize, &CanaryKind)| Canary {
-            id: format!("c{number}"),
-            query: String::new(),
-            kind: *kind,
-            expect: Vec::new(),
-            within: 3,
-            max_score: None,
-            text: None,
-            forbid: Vec::new(),
-            line: 1,
-            definition_hash: String::new(),
-        };
-        monitor.canaries = kinds.iter().enumerate().map(canary).collect();
-        monitor
-    }
-
-    #[test]
-    fn the_kinds_take_turns_in_a_round() {
-        use CanaryKind::{Keyword, Meaning, Negative};
-        let monitor = monitor(&[Meaning, Meaning, Meaning, Keyword, Negative, Keyword], 2);
-        assert_eq!(round(&monitor), [3, 0, 4, 5, 1, 2], "each kind once, then each again");
-    }
-
-    /// How far the round is, who is in doubt, what is asked, and why.
-    type Row<'a> = (usize, &'a [&'a str], [Option<(usize, Turn)>; 3], &'a str);
-
-    #[test]
-    fn a_beat_asks_its_share_and_what_is_in_doubt() {
-        let kinds = [CanaryKind::Mixed; 12];
-        let (two, many) = (monitor(&kinds, 2), monitor(&kinds, 50));
-        let (scheduled, again) = (Turn::Scheduled, Turn::ReAsk);
-        let rows: [Row<'_>; 5] = [
-            (0, &[], [Some((0, scheduled)), Some((1, scheduled)), None], "the first of the round"),
-            (11, &[], [Some((11, scheduled)), Some((0, scheduled)), None], "the round has no end"),
-            (
-                2,
-                &["c9"],
-                [Some((9, again)), Some((2, scheduled)), Some((3, scheduled))],
-                "what is in doubt comes first",
-            ),
-            (
-                2,
-                &["c3"],
-                [Some((3, scheduled)), Some((2, scheduled)), None],
-                "a canary whose turn it is anyway is asked once",
-            ),
-            (2, &["gone"], [Some((2, scheduled)), Some((3, scheduled)), None], "a canary that is gone is not asked"),
-        ];
-        for (turn, failing, expected, sentence) in rows {
-            let expected: Vec<_> = expected.into_iter().flatten().collect();
-            let doubt = Doubt { failing, ..Doubt::default() };
-            assert_eq!(asks(&two, &round(&two), turn, doubt), expected, "{sentence}");
-        }
-        let all: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
-        let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        for monitor in [&two, &many] {
-            let asked = asks(monitor, &round(monitor), 4, Doubt { failing: &all, ..Doubt::default() });
-            assert_eq!(asked.len(), ASKS_MAX, "however much is in doubt, a beat has its limit");
-        }
-        let doubt = Doubt { failing: &["c0"], ..Doubt::default() };
-        assert_eq!(asks(&monitor(&[], 2), &[], 0, doubt), [], "no canaries, nothing asked");
-    }
-
-    #[test]
-    fn a_fault_in_doubt_has_the_others_asked_too() {
-        let one = monitor(&[CanaryKind::Mixed; 6], 1);
-        let check = |unheard: &[&str], share: usize, spare: usize, expected: &[usize], sentence: &str| {
-            let doubt = Doubt { failing: &["c0"], unheard, share, spare };
-            let asked = asks(&one, &round(&one), 1, doubt);
-            let places: Vec<usize> = asked.iter().map(|(at, _)| *at).collect();
-            assert_eq!(places, expected, "{sentence}");
-            let outside = |(at, turn): &(usize, Turn)| *at == 1 || *turn == Turn::ReAsk;
-            assert!(asked.iter().all(outside), "what the round did not ask is marked: {asked:?}");
-        };
-        let others = ["c1", "c2", "c3", "c4", "c5"];
-        check(&others, 5, 100, &[0, 1, 2, 3, 4, 5], "all of them, what is in doubt first");
-        check(&others, 3, 100, &[0, 1, 2, 3], "or a share, to which the round's own counts");
-        check(&others, 5, 2, &[0, 1, 2, 3], "as many as the day can spare");
-        check(&others, 5, 0, &[0, 1], "and none where it can spare none: the beat goes on as ever");
-        check(&["c5", "c0", "gone"], 3, 100, &[0, 1, 5], "what was heard is not asked again");
-    }
-}
+mod tests;

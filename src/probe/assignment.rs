@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::Turn;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation};
+use crate::domain::schedule::PlannedAsk;
 use crate::domain::server_profile::ServerProfile;
 use crate::tool_lists::known::KnownLists;
 
@@ -21,8 +21,8 @@ pub struct Assignment {
     pub scheduled_at: DateTime<Utc>,
     /// Now, as the loop that starts it read the clock.
     pub started_at: DateTime<Utc>,
-    /// Canaries to ask, by index into the monitor's list, in order.
-    pub asks: Vec<(usize, Turn)>,
+    /// Canaries to ask, in order.
+    pub asks: Vec<PlannedAsk>,
     /// What to ask as well where the answers to those call for it.
     pub further: Further,
     /// How many pages of the source-listing tool may be asked for; 0: it is left alone.

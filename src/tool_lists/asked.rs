@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::monitor::Search;
+use crate::domain::search::Search;
 use crate::tool_lists::json_text::write_text;
 
 /// Stands where the question goes while arguments are prepared; no file can hold it, since YAML has no such character.

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::domain::monitor::Search;
+use crate::domain::search::Search;
 use crate::tool_lists::asked;
 use crate::tool_lists::json_schema::{alternatives, resolved, types};
 use crate::untrusted_text::{DETAIL_CHARS_MAX, escaped};
@@ -161,19 +161,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{misfit, misfit_asking};
-    use crate::domain::monitor::{Search, SearchFields};
+    use crate::domain::search::Search;
 
     fn check(sentence: &str, schema: &Value, expected: Option<&str>) {
-        let search = Search {
-            tool: None,
-            query: vec!["/query".to_owned()],
-            arguments: [("top_k", "5"), ("mode", "\"fast\"")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
-            results: None,
-            fields: SearchFields::default(),
-            by_columns: false,
-            said: None,
-            per_beat: 2,
-        };
+        let arguments = [("top_k", "5"), ("mode", "\"fast\"")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let search = Search { arguments, ..Search::default() };
         let seen = misfit(schema, &search);
         match expected {
             None => assert_eq!(seen, None, "{sentence}"),
@@ -226,16 +218,7 @@ mod tests {
             ("none of the choices", json!({"enum": ["a", "b"]}), "OC-31", Some("must be one of")),
             ("a pattern is left alone", json!({"pattern": "^x"}), "OC-31", None),
         ];
-        let search = Search {
-            tool: None,
-            query: vec!["/query".to_owned()],
-            arguments: std::collections::BTreeMap::new(),
-            results: None,
-            fields: SearchFields::default(),
-            by_columns: false,
-            said: None,
-            per_beat: 2,
-        };
+        let search = Search::default();
         for (sentence, property, question, expected) in rows {
             let seen = misfit_asking(&json!({"properties": {"query": property}}), &search, question);
             match expected {

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::domain::monitor::{Monitor, Search};
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::ToolsSeen;
+use crate::domain::search::{Fresh, FreshWay, Search};
 use crate::domain::tools::{Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use crate::tool_lists::diff;
+use crate::tool_lists::fresh;
 use crate::tool_lists::instructions;
 use crate::tool_lists::json_text::write_text;
 use crate::tool_lists::known::KnownLists;
@@ -79,6 +81,7 @@ pub fn reduce(tools: &[Value], search: &Search, known: &KnownLists) -> ToolsSeen
     ToolsSeen {
         listing,
         search_tool: found.map(|tool| name_of(tool).to_owned()),
+        fresh: found.and_then(|tool| fresh::way(input_schema(tool), search)),
         invalid_call: found.and_then(|tool| misfit(input_schema(tool), search)),
         oversize,
         ..ToolsSeen::default()
@@ -171,12 +174,15 @@ pub(crate) fn compared(mut seen: ToolsSeen, tools: &[Value], monitor: &Monitor, 
 /// Every canary's call against the tool it goes to; all of them break where there is none.
 fn known_calls(tool: Option<&Value>, monitor: &Monitor) -> KnownCalls {
     let mut calls = KnownCalls::default();
+    // What the file gives to get past caches goes out as well; what we know of we found in this very schema.
+    let given = matches!(monitor.search.fresh, Fresh::Given(_)).then(|| monitor.search.past_caches(FreshWay::Given));
     for canary in &monitor.canaries {
         calls.known += 1;
-        let why = match tool {
-            None => Some("the tool is gone".to_owned()),
-            Some(tool) => misfit_asking(input_schema(tool), &monitor.search, &canary.query),
+        let breaks = |schema: &Value| {
+            let why = |search| misfit_asking(schema, search, &canary.query);
+            why(&monitor.search).or_else(|| why(given.as_ref()?))
         };
+        let why = tool.map_or_else(|| Some("the tool is gone".to_owned()), |tool| breaks(input_schema(tool)));
         let Some(why) = why else { continue };
         calls.broken += 1;
         if calls.why.len() < BROKEN_CALLS_MAX {

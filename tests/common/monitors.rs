@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serin::domain::answer::Turn;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::BeatKind;
+use serin::domain::schedule::PlannedAsk;
 use serin::domain::secret::{Address, Secret};
 use serin::domain::server_profile::ServerProfile;
 use serin::probe::assignment::{Assignment, Further};
@@ -36,7 +36,7 @@ pub(crate) fn canary(id: &str) -> Canary {
 pub(crate) fn assignment(monitor: impl Into<Arc<Monitor>>, now: DateTime<Utc>) -> Assignment {
     let monitor = monitor.into();
     Assignment {
-        asks: (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect(),
+        asks: PlannedAsk::every(&monitor),
         monitor,
         kind: BeatKind::Scheduled,
         scheduled_at: now,

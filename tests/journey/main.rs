@@ -9,6 +9,7 @@ mod stage;
 mod demo;
 mod retrieval;
 mod leaks;
+mod caches;
 mod extent;
 mod slowness;
 mod reach;

@@ -25,6 +25,7 @@ use crate::common::monitors::{self, address};
 mod common;
 mod outages;
 mod answers;
+mod caches;
 mod signals;
 mod endings;
 mod histories;

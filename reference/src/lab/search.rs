@@ -66,10 +66,13 @@ impl FaultyLayer {
                 return Err(RetrievalError::Failed);
             }
         }
-        if let Some(dose) = self.faults.dose(Fault::CacheFalseHit).filter(|_| !question.passes_memory) {
-            return self.nearest(retrieval, question, &tuning, dose.amount).await;
+        match self.faults.dose(Fault::CacheFalseHit) {
+            Some(dose) if !question.passes_memory => {
+                return self.nearest(retrieval, question, &tuning, dose.amount).await;
+            }
+            Some(_) => {}
+            None => self.near.lock().clear(),
         }
-        self.near.lock().clear();
         retrieval.search_tuned(question, &tuning).await
     }
 

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::cli::init::scalar::{comment, text, verbatim};
-use crate::domain::monitor::{CanaryKind, Search};
+use crate::domain::monitor::CanaryKind;
 use crate::domain::quality::propose::{Proposal, slug};
+use crate::domain::search::Search;
 use crate::domain::wording::as_written;
 use crate::tool_lists::callable::COUNT_NAMES;
 

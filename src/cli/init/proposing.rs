@@ -14,12 +14,13 @@ use crate::cli::init::given::{InitArgs, InitInput, WrittenReference, arguments};
 use crate::cli::init::monitors_file::{Standing, put_into, standing, whole_text};
 use crate::cli::init::scalar;
 use crate::cli::observe::recalled;
-use crate::domain::answer::{Ask, Turn};
+use crate::domain::answer::Ask;
 use crate::domain::classify::classify;
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::{BeatKind, Footprint, Observation};
 use crate::domain::outcome::{AskVerdict, Verdict};
 use crate::domain::quality::propose::Proposal;
+use crate::domain::schedule::PlannedAsk;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
@@ -222,7 +223,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, profile: ServerProfile) 
         kind: BeatKind::Recheck,
         scheduled_at: now,
         started_at: now,
-        asks: (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect(),
+        asks: PlannedAsk::every(monitor),
         further: Further::NONE,
         source_pages: 0,
         profile,

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::domain::monitor::{
-    Auth, Canary, Caps, ClientCertificate, Monitor, OAuth, Program, Reach, Search, SearchFields,
-};
+use crate::domain::monitor::{Auth, Canary, Caps, ClientCertificate, Monitor, OAuth, Program, Reach};
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::rules::{
     ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
 };
+use crate::domain::search::{Fresh, Search, SearchFields};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::wanted::{ExpectedText, Pattern, TextSigns, Wanted};
 
@@ -262,7 +261,7 @@ impl Definition {
     }
 
     fn search(&mut self, search: &Search) {
-        let Search { tool, query, arguments, results, fields, by_columns, said, per_beat } = search;
+        let Search { tool, query, arguments, results, fields, by_columns, said, per_beat, fresh } = search;
         self.key("search.tool").optional(tool.as_deref());
         self.key("search.query");
         match &query[..] {
@@ -288,6 +287,11 @@ impl Definition {
         };
         self.added("search.error", sign(|said| &said.error), Self::text);
         self.added("search.empty", sign(|said| &said.empty), Self::text);
+        self.added("search.fresh", matches!(fresh, Fresh::Off).then_some("off"), Self::text);
+        let given = if let Fresh::Given(given) = fresh { Some(given) } else { None };
+        self.added("search.fresh_arguments", given, |said, given| {
+            said.texts(given.iter().flat_map(|(name, json)| [name.as_str(), json]).collect::<Vec<_>>().into_iter())
+        });
     }
 
     fn rules(&mut self, rules: &Rules) {

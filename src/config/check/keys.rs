@@ -140,6 +140,12 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.search.error", "A pattern (crate regex) of answers that tell an error as text."),
     ("monitors.search.empty", "A pattern (crate regex) of answers which say that nothing was found."),
     ("monitors.search.per_beat", "Canaries asked in one beat. Default 2."),
+    (
+        "monitors.search.fresh",
+        "Whether searches go past the server's caches: auto, by an argument of the tool that Serin knows, or off. Default auto.",
+    ),
+    ("monitors.search.fresh_arguments", "The arguments that keep caches out, such as { cache: bypass }."),
+    ("monitors.search.fresh_arguments.*", "The argument's value, as JSON has it."),
     ("monitors.canaries", "Searches whose right answer is known."),
     ("monitors.canaries.id", "Identity within the monitor; history follows it."),
     ("monitors.canaries.query", "What is asked."),

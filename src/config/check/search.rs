@@ -10,7 +10,7 @@ use crate::config::check::layers::Layers;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue};
-use crate::domain::monitor::{Search, SearchFields};
+use crate::domain::search::{Fresh, Search, SearchFields};
 use crate::domain::wanted::TextSigns;
 use crate::tool_lists::asked::{self, QUESTION};
 
@@ -19,6 +19,8 @@ const PER_BEAT_MAX: u32 = 8;
 const PER_BEAT_DEFAULT: u32 = 2;
 /// The argument's name in most tools.
 const QUERY_DEFAULT: &str = "/query";
+/// What `fresh` may say, and whether that is off. Programs that write YAML of an older version make `false` of `off`.
+const FRESH: [(&str, bool); 3] = [("auto", false), ("off", true), ("false", true)];
 /// Places that take the question.
 const PLACES_MAX: usize = 8;
 /// Arguments go out with every call.
@@ -50,13 +52,15 @@ pub(in crate::config) fn search(
     }
     let results = layers.get("results").and_then(|entry| pointer(checker, "'results'", &entry.value));
     let (arguments, results_asked) = match layers.get("arguments") {
-        Some(entry) => arguments(checker, what, &entry.value, &query),
+        Some(entry) => arguments(checker, format_args!("'arguments' of {what}"), &entry.value, &query),
         None => (BTreeMap::new(), None),
     };
+    let fresh = fresh(checker, what, layers, &query);
     reachable(checker, &places, &arguments);
     let (fields, by_columns, said) = answers(checker, layers);
     let per_beat = per_beat(checker, layers, canaries);
-    SearchRead { search: Search { tool, query, arguments, results, fields, by_columns, said, per_beat }, results_asked }
+    let search = Search { tool, query, arguments, results, fields, by_columns, said, per_beat, fresh };
+    SearchRead { search, results_asked }
 }
 
 /// `query`: a name, a JSON pointer into the arguments, or several of them; each with where it is written.
@@ -98,6 +102,32 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
+/// `fresh` and `fresh_arguments`: how caches are passed. The monitor's own word stands before that of `defaults`.
+fn fresh(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, query: &[String]) -> Fresh {
+    let says_off = |checker: &mut Checker<'_>, entry: &MapEntry<'_>| {
+        checker.choice(format_args!("'fresh' of {what}"), &entry.value, &FRESH).unwrap_or(false)
+    };
+    let is_off = layers.get("fresh").is_some_and(|entry| says_off(checker, entry));
+    let given = layers.get("fresh_arguments").map(|entry| {
+        let (given, _) = arguments(checker, format_args!("'fresh_arguments' of {what}"), &entry.value, query);
+        if given.is_empty() {
+            let mend = "such as `{ cache: bypass }`, or `fresh: off` where caches are to be left alone";
+            checker.report(Diagnostic::new(entry.value.place, "'fresh_arguments' names no argument").help(mend));
+        }
+        given
+    });
+    match (layers.own("fresh"), layers.own("fresh_arguments")) {
+        (Some(off), Some(given)) if is_off => {
+            let diagnostic = Diagnostic::new(given.place, "'fresh: off' sends no 'fresh_arguments'");
+            checker.report(diagnostic.note(off.place, "it is off here").help("leave one of them out"));
+            Fresh::Off
+        }
+        (None, Some(_)) => given.map_or(Fresh::Found, Fresh::Given),
+        _ if is_off => Fresh::Off,
+        _ => given.map_or(Fresh::Found, Fresh::Given),
+    }
+}
+
 fn per_beat(checker: &mut Checker<'_>, layers: Layers<'_, '_>, canaries: usize) -> u32 {
     let there = u32::try_from(canaries).unwrap_or(u32::MAX);
     let written = layers.get("per_beat");
@@ -115,11 +145,11 @@ fn per_beat(checker: &mut Checker<'_>, layers: Layers<'_, '_>, canaries: usize) 
 
 fn arguments(
     checker: &mut Checker<'_>,
-    what: &str,
+    what: std::fmt::Arguments<'_>,
     node: &Node<'_>,
     query: &[String],
 ) -> (BTreeMap<String, String>, Option<u32>) {
-    let entries = checker.map(format_args!("'arguments' of {what}"), node).unwrap_or_default();
+    let entries = checker.map(what, node).unwrap_or_default();
     if let Some(entry) = entries.get(ARGUMENTS_MAX) {
         checker.report(
             Diagnostic::new(entry.place, format!("more than {ARGUMENTS_MAX} arguments")).help("no tool takes so many"),

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::answer::Variant;
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::quality::confirmation::CanaryState;
@@ -26,15 +27,15 @@ pub struct CanaryScore {
 impl MonitorState {
     /// Canaries that the next beat should ask again: those that saw what is forbidden first; then the unconfirmed, those
     /// nearest to being confirmed before the others, so that a fault which strikes many is not told later; then the
-    /// longest unheard.
-    pub fn wants_asking(&self) -> Vec<&str> {
+    /// longest unheard. Each as it was asked when it was wrong.
+    pub fn wants_asking(&self) -> Vec<(&str, Variant)> {
         let mut ids: Vec<_> = self.canaries.iter().filter(|(_, canary)| canary.wants_asking()).collect();
         let nearness = |canary: &CanaryState| if canary.is_confirmed() { 0 } else { canary.wrong_in_a_row };
         ids.sort_by_key(|(id, canary)| {
             let order = (canary.is_confirmed(), Reverse(nearness(canary)), canary.answered_at);
             (canary.leak.is_none(), order, *id)
         });
-        ids.into_iter().map(|(id, _)| id).collect()
+        ids.into_iter().map(|(id, canary)| (id, canary.asked_again())).collect()
     }
 
     /// Canaries that say nothing yet of the fault in doubt, or of a change that is about to be told, and how many of them

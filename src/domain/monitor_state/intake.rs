@@ -9,7 +9,7 @@ use crate::domain::errors::SearchCall;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
 use crate::domain::observation::Stage;
 use crate::domain::outcome::{AskVerdict, Finding};
-use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::quality::confirmation::{AnsweredBy, CanaryState};
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::recognise;
 use crate::domain::signal::Signal;
@@ -30,6 +30,7 @@ impl MonitorState {
     pub(super) fn follow_clock(&mut self, now: DateTime<Utc>) {
         self.begun_at = self.begun_at.min(now);
         self.turned_at = self.turned_at.map(|at| at.min(now));
+        self.index_sight.follow_clock(now);
         if let Some(open) = self.open.get_mut(&Signal::Quality) {
             open.incident.course.since = open.incident.course.since.map(|at| at.min(now));
             open.drifts_since = open.drifts_since.map(|at| at.min(now));
@@ -73,12 +74,15 @@ impl MonitorState {
         let rules = &beat.monitor.rules;
         let counts = beat.seen.kind.counts_for_percentiles();
         for (ask, verdict) in beat.seen.asks.iter().zip(&beat.outcome.asks) {
+            let by = AnsweredBy { variant: ask.variant, index: beat.seen.reached_index(ask) };
             if counts && ask.turn == AskTurn::Scheduled {
-                fresh.calls |= self.time_call(ask, verdict, beat.now);
-                fresh.samples |= matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
-                    || matches!(verdict, AskVerdict::Failed { reason: FailureReason::Timeout });
+                fresh.calls |= self.count_call(verdict, beat.now);
+                fresh.samples |= by.index && self.time_call(ask, verdict, beat.now);
             }
-            fresh.answers |= self.hear(ask, verdict, beat);
+            fresh.answers |= self.hear(ask, verdict, by, beat);
+            if matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. }) {
+                self.index_sight.see(by.index, beat.now);
+            }
         }
         let throttled = beat.seen.fault_before_search().is_some() && beat.outcome.finding(Signal::Errors).is_some();
         if throttled {
@@ -100,21 +104,29 @@ impl MonitorState {
         fresh
     }
 
-    pub(super) fn time_call(&mut self, ask: &Ask, verdict: &AskVerdict, now: DateTime<Utc>) -> bool {
+    /// Counts a call among those that may fail, where it was made.
+    fn count_call(&mut self, verdict: &AskVerdict, now: DateTime<Utc>) -> bool {
         let failed = match verdict {
             AskVerdict::NotAsked => return false,
             AskVerdict::Failed { reason } => Some(*reason),
             AskVerdict::Right { .. } | AskVerdict::Wrong { .. } => None,
         };
         self.errors.push(SearchCall { at_us: now.timestamp_micros(), failed });
-        if failed.is_none() || failed == Some(FailureReason::Timeout) {
-            self.latency.push(now, ask.elapsed, failed.is_some());
-        }
         true
     }
 
+    /// Takes the time of a call that was answered or waited for to the end.
+    fn time_call(&mut self, ask: &Ask, verdict: &AskVerdict, now: DateTime<Utc>) -> bool {
+        let is_censored = matches!(verdict, AskVerdict::Failed { reason: FailureReason::Timeout });
+        let is_timed = is_censored || matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. });
+        if is_timed {
+            self.latency.push(now, ask.elapsed, is_censored);
+        }
+        is_timed
+    }
+
     /// Whether the ask brought an answer that says something about quality.
-    pub(super) fn hear(&mut self, ask: &Ask, verdict: &AskVerdict, beat: Beat<'_>) -> bool {
+    fn hear(&mut self, ask: &Ask, verdict: &AskVerdict, by: AnsweredBy, beat: Beat<'_>) -> bool {
         let Some(declared) = beat.monitor.canaries.iter().find(|canary| canary.id == ask.canary) else {
             return false;
         };
@@ -125,18 +137,18 @@ impl MonitorState {
             *state = CanaryState::new(hash, beat.now);
         }
         let was_wrong = state.is_wrong();
-        state.hear(verdict, beat.monitor.rules.quality.after, beat.now);
+        let is_heard = state.hear(verdict, by, beat.monitor.rules.quality.after, beat.now);
         if *verdict != AskVerdict::NotAsked {
             state.elapsed = ask.elapsed;
         }
         if was_wrong && !state.is_wrong() && told {
             self.turned_at = Some(beat.now);
         }
-        if let Some(Ok(answer)) = &ask.result {
+        if let Some(Ok(answer)) = ask.result.as_ref().filter(|_| is_heard) {
             state.list = Some(fingerprint(answer));
             state.tokens = answer.tokens.or(state.tokens);
         }
-        matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
+        is_heard
     }
 }
 

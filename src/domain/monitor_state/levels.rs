@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use chrono::SecondsFormat;
+
 use crate::domain::context;
 use crate::domain::contract::{self};
 use crate::domain::incident::Incident;
@@ -14,7 +16,8 @@ use crate::domain::monitor_state::thresholds::rule_of;
 use crate::domain::observation::{Stage, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
-use crate::domain::quality::extent::{Horizon, Roll};
+use crate::domain::quality::extent::{Horizon, Roll, clock};
+use crate::domain::quality::index_sight::{CACHED_ANSWERS, Unseen};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::ContextRule;
 use crate::domain::signal::{Level, Phase, Reading, Signal};
@@ -193,6 +196,13 @@ impl MonitorState {
             None => Level::Calm,
         };
         let (figure, heard) = self.quality_figure(beat.monitor, horizon);
+        if let Some(unseen) = self.index_sight.blind(beat.now).filter(|_| diagnosis.is_none()) {
+            let samples = u32::try_from(heard).unwrap_or(u32::MAX);
+            return (
+                reading(Level::Elevated, format!("{figure}, by caches alone"), samples),
+                Some(blind(unseen, beat)),
+            );
+        }
         let cause = diagnosis.filter(|_| fresh.answers).map(|found| {
             let Diagnosis { reason, extent, summary, was, evidence } = found;
             let (severity, line, counted) = (rule.severity, rule.line, Some((extent, was)));
@@ -210,6 +220,26 @@ impl MonitorState {
         };
         let extent = Roll::call(&monitor.canaries, &self.canaries, horizon).extent(horizon, 0);
         (extent.figure(horizon.now), extent.asked)
+    }
+}
+
+/// No answer came from the index for too long: what is broken there would show in none of them.
+fn blind(unseen: Unseen, beat: Beat<'_>) -> Cause {
+    let rule = &beat.monitor.rules.quality;
+    let answers = counted(unseen.answers as usize, "answer", "answers");
+    let since = unseen.since.to_rfc3339_opts(SecondsFormat::Secs, true);
+    Cause {
+        reason: FailureReason::IndexUnseen,
+        severity: rule.severity.min(Severity::Ticket),
+        stage: Stage::Search,
+        line: rule.line,
+        summary: format!(
+            "no search reaches the index since {}: {answers}, all from a cache",
+            clock(unseen.since, beat.now)
+        ),
+        evidence: vec![Evidence::new("since", since), Evidence::new(CACHED_ANSWERS, unseen.answers.to_string())],
+        health: Vec::new(),
+        counted: None,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::quality::canary_states::CanaryStates;
+use crate::domain::quality::index_sight::{CACHED_ANSWERS, IndexSight};
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::{Restart, RestartMarks};
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
@@ -41,6 +42,7 @@ pub struct MonitorState {
     /// By what a restart is recognised.
     pub marks: RestartMarks,
     pub(super) warming: Warming,
+    pub(super) index_sight: IndexSight,
     pub(super) refused: bool,
     pub(super) restart_told_at: Option<DateTime<Utc>>,
     /// Since when this process knows the monitor.
@@ -121,6 +123,7 @@ impl MonitorState {
             tools: ToolsState::default(),
             marks: RestartMarks::default(),
             warming: Warming::default(),
+            index_sight: IndexSight::default(),
             refused: false,
             restart_told_at: None,
             begun_at: now,
@@ -163,6 +166,11 @@ impl MonitorState {
         let state = &mut self.signals[incident.signal as usize];
         if !state.phase.has_incident() {
             *state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
+        }
+        if incident.reason == FailureReason::IndexUnseen {
+            let counted = incident.evidence.iter().find(|said| said.key == CACHED_ANSWERS);
+            let answers = counted.and_then(|said| said.value.parse().ok()).unwrap_or_default();
+            self.index_sight.restore(incident.opened_at, answers);
         }
         self.open.insert(incident.signal, OpenSignal { incident, drift: 0, drifts_since: None, resumed: true });
     }

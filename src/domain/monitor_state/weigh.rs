@@ -60,6 +60,7 @@ impl MonitorState {
         let rules = &monitor.rules;
         self.latency.trim(rules.latency.window, now);
         self.errors.trim(rules.errors.window, now);
+        let is_about_sight = |incident: &Incident| incident.reason == FailureReason::IndexUnseen;
         let about_context = |incident: &Incident| incident.reason == FailureReason::ContextCost;
         let unwarranted = |signal: &Signal| match signal {
             Signal::Availability => false,
@@ -74,7 +75,10 @@ impl MonitorState {
             Signal::Quality => {
                 let confirmed =
                     |canary: &Canary| self.canaries.get(&canary.id).is_some_and(|known| known.is_confirmed());
-                !monitor.canaries.iter().any(confirmed)
+                let is_blind = self.incident(Signal::Quality).is_some_and(is_about_sight)
+                    && !monitor.canaries.is_empty()
+                    && self.index_sight.blind(now).is_some();
+                !is_blind && !monitor.canaries.iter().any(confirmed)
             }
             Signal::Freshness => rules.freshness.is_none(),
             Signal::Health => monitor.health.is_empty(),

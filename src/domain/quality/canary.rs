@@ -1,10 +1,11 @@
 //! One canary's answer: right or wrong (RETRIEVAL.md §3, checks 2 and 3).
 
 use crate::domain::answer::{Answer, Hit};
-use crate::domain::monitor::{Canary, CanaryKind, Search};
+use crate::domain::monitor::{Canary, CanaryKind};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::score_code::rounded;
 use crate::domain::reason::FailureReason;
+use crate::domain::search::Search;
 use crate::domain::wording::counted;
 
 /// A chunk longer than this fills a model's context with one result (RETRIEVAL.md §5 asks for 500 tokens at most).

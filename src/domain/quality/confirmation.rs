@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::answer::Variant;
 use crate::domain::incident::{Need, Thresholds, step};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::reason::FailureReason;
@@ -12,6 +13,25 @@ use crate::domain::signal::{Level, Phase, SignalState};
 
 /// Right answers in a row after which a confirmed canary is believed again.
 const RIGHT_IN_A_ROW: u32 = 2;
+
+/// Who gave an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnsweredBy {
+    /// How it was asked.
+    pub variant: Variant,
+    /// Whether the index answered, as far as that can be told.
+    pub index: bool,
+}
+
+impl AnsweredBy {
+    /// The index, however it was asked: what is said of servers without caches.
+    pub const INDEX: Self = Self { variant: Variant::Plain, index: true };
+
+    /// Whether a right answer ends a doubt, in the index or in a cache.
+    const fn clears(self, doubts_index: bool) -> bool {
+        if doubts_index { self.index } else { matches!(self.variant, Variant::Plain) }
+    }
+}
 
 /// What is remembered of one canary between beats.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +48,10 @@ pub struct CanaryState {
     pub failed: Option<FailureReason>,
     /// The first wrong answer of the doubt that it is in.
     pub doubted_since: Option<DateTime<Utc>>,
+    /// Whether the index gave one of the wrong answers of that doubt; else a cache did, as far as that can be told.
+    pub doubts_index: bool,
+    /// Whether the same question, asked past caches, was answered rightly since.
+    pub right_past_caches: bool,
     /// Its way from one forbidden source to a leak and back; none where its answers name none.
     pub leak: Option<Box<SignalState>>,
     /// Which list of sources the last answer brought; equal lists, equal fingerprints. None: not known.
@@ -50,6 +74,8 @@ impl CanaryState {
             last: None,
             failed: None,
             doubted_since: None,
+            doubts_index: false,
+            right_past_caches: false,
             leak: None,
             list: None,
             answered_at: None,
@@ -58,24 +84,64 @@ impl CanaryState {
         }
     }
 
-    /// Takes in one answer. A failed or missing one says nothing about quality and changes nothing but the record.
-    pub fn hear(&mut self, verdict: &AskVerdict, after: u32, now: DateTime<Utc>) {
+    /// Takes in one answer; whether it says anything of what is judged. A failed or missing one says nothing about quality
+    /// and changes nothing but the record.
+    ///
+    /// A wrong answer is harm, whoever gave it. A right one clears what the index answered wrongly only where the index
+    /// gave it, and what a cache did only where caches were not passed by.
+    pub fn hear(&mut self, verdict: &AskVerdict, by: AnsweredBy, after: u32, now: DateTime<Utc>) -> bool {
         let level = match verdict {
             AskVerdict::Right { .. } => Level::Calm,
             AskVerdict::Wrong { .. } => Level::Elevated,
             AskVerdict::Failed { reason } => {
                 self.failed = Some(*reason);
-                return;
+                return false;
             }
-            AskVerdict::NotAsked => return,
+            AskVerdict::NotAsked => return false,
         };
+        self.failed = None;
+        if !self.blame(level, by) {
+            return false;
+        }
         let bar = Thresholds { open: Need::readings(after), close: Need::readings(RIGHT_IN_A_ROW) };
         (self.state, _) = step(&self.state, level, Duration::ZERO, bar, None, now);
         self.wrong_in_a_row = if level == Level::Elevated { self.wrong_in_a_row + 1 } else { 0 };
         self.doubted_since = (self.state.phase != Phase::Quiet).then(|| self.doubted_since.unwrap_or(now));
         self.last = Some(verdict.clone());
-        self.failed = None;
         self.answered_at = Some(now);
+        true
+    }
+
+    /// Takes an answer up again that was heard before a restart; its doubt is remembered elsewhere.
+    pub fn remember(&mut self, verdict: AskVerdict, by: AnsweredBy, at: DateTime<Utc>) {
+        let level = if matches!(verdict, AskVerdict::Wrong { .. }) { Level::Elevated } else { Level::Calm };
+        if self.blame(level, by) {
+            (self.last, self.answered_at) = (Some(verdict), Some(at));
+        }
+    }
+
+    /// Notes whom a doubt points at; whether the answer says anything of what is judged.
+    fn blame(&mut self, level: Level, by: AnsweredBy) -> bool {
+        let is_in_doubt = self.state.phase != Phase::Quiet;
+        if level == Level::Elevated {
+            self.doubts_index = by.index || is_in_doubt && self.doubts_index;
+            self.right_past_caches &= is_in_doubt && !by.index;
+            return true;
+        }
+        let is_heard = !is_in_doubt || by.clears(self.doubts_index);
+        self.right_past_caches |= !is_heard && by.index;
+        is_heard
+    }
+
+    /// How it is asked again: as it was when its answer was wrong. What leaks may do so from the index or from a cache that
+    /// others share, so that it is asked as users do.
+    pub const fn asked_again(&self) -> Variant {
+        if self.doubts_index && self.leak.is_none() { Variant::Fresh } else { Variant::Plain }
+    }
+
+    /// Whether caches answer wrongly what the index answers rightly.
+    pub const fn blames_cache(&self) -> bool {
+        !self.doubts_index && self.right_past_caches
     }
 
     /// Whether its last answer was wrong.
@@ -138,9 +204,47 @@ mod tests {
                     'f' => AskVerdict::Failed { reason: FailureReason::Timeout },
                     _ => AskVerdict::NotAsked,
                 };
-                canary.hear(&verdict, 3, now);
+                canary.hear(&verdict, AnsweredBy::INDEX, 3, now);
             }
             assert_eq!((canary.wants_asking(), canary.is_confirmed()), (wanted, confirmed), "{answers}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn what_a_cache_answers_says_nothing_of_the_index_and_the_other_way_round() {
+        // Capitals are wrong. i: the index, asked past caches; c: perhaps a cache, asked plainly; m: the index, asked
+        // plainly. Then: in doubt, confirmed, how it is asked again, and whether the cache is to blame.
+        let (fresh, plain) = (Variant::Fresh, Variant::Plain);
+        let rows = [
+            ("I", true, false, fresh, false, "the index is wrong"),
+            ("Icc", true, false, fresh, false, "and a cache that still knows better changes nothing of it"),
+            ("IccII", true, true, fresh, false, "nor does it start the count afresh"),
+            ("IIIcccc", true, true, fresh, false, "nor does it end what is confirmed"),
+            ("IIIii", false, false, fresh, false, "the index does"),
+            ("IIImm", false, false, fresh, false, "and so does an answer that says no cache gave it"),
+            ("C", true, false, plain, false, "a wrong answer is harm, whoever gave it"),
+            ("CCiC", true, true, plain, true, "a right one past the caches says who is to blame"),
+            ("CiCC", true, true, plain, true, "whenever it comes"),
+            ("iCCC", true, true, plain, false, "but not one from before"),
+            ("CCCcc", false, false, plain, false, "over when the cache is right"),
+            ("CCCmm", false, false, plain, false, "or no longer asked"),
+            ("CCiI", true, true, fresh, false, "where the index turns wrong, it is to blame"),
+            ("IIc", true, false, fresh, false, "and stays so"),
+            ("IIIiiC", true, false, plain, false, "each doubt is its own"),
+        ];
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        for (answers, wanted, confirmed, again, blamed, sentence) in rows {
+            let mut canary = CanaryState::new("", now);
+            for answer in answers.chars() {
+                let variant = if matches!(answer, 'i' | 'I') { fresh } else { plain };
+                let by = AnsweredBy { variant, index: !matches!(answer, 'c' | 'C') };
+                let wrong = AskVerdict::Wrong { reason: FailureReason::WrongResults, rank: None, seen: String::new() };
+                let verdict = if answer.is_uppercase() { wrong } else { AskVerdict::Right { rank: Some(1) } };
+                canary.hear(&verdict, by, 3, now);
+            }
+            let judged = (canary.wants_asking(), canary.is_confirmed(), canary.blames_cache());
+            assert_eq!(judged, (wanted, confirmed, blamed), "{answers}: {sentence}");
+            assert!(!wanted || canary.asked_again() == again, "{answers}: {sentence}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::outcome::{AskVerdict, Evidence};
 use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
 use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::confirmation::CanaryState;
-use crate::domain::quality::extent::{Extent, Horizon, Roll, Tense};
+use crate::domain::quality::extent::{CanaryHeard, Extent, Horizon, Roll, Tense};
 use crate::domain::reason::FailureReason;
 
 /// Unrelated questions that have to get one and the same list before it is called constant.
@@ -37,7 +37,7 @@ pub(crate) fn diagnose(canaries: &[Canary], state: &CanaryStates, horizon: Horiz
     }
     let roll = Roll::call(canaries, state, horizon);
     let wrong: Vec<(&Canary, &CanaryState)> = roll.wrong().collect();
-    let (reason, alike) = reason(&wrong);
+    let (reason, alike) = of_cache(&wrong, &roll).unwrap_or_else(|| reason(&wrong));
     let extent = roll.extent(horizon, alike);
     let kinds = roll.kinds();
     let mut wrong_so = wrong.iter().filter(|(_, state)| state.wrong_reason() == Some(reason)).peekable();
@@ -75,6 +75,23 @@ fn evidence(extent: &Extent, kinds: String, wrong: &[(&Canary, &CanaryState)]) -
     evidence
 }
 
+/// Which cache is to blame, where the index is right about what is wrong: one that gives out what it kept for another
+/// question, or else what it kept for too long.
+fn of_cache(wrong: &[(&Canary, &CanaryState)], roll: &Roll<'_>) -> Option<(FailureReason, usize)> {
+    let is_blamed = wrong.iter().all(|(_, state)| !state.doubts_index);
+    wrong.iter().find(|(_, state)| is_blamed && state.blames_cache())?;
+    let is_anothers = |(canary, state): &(&Canary, &CanaryState)| {
+        let others = roll.heard.iter().filter(|(other, _, heard)| {
+            *heard != CanaryHeard::Wrong && other.id != canary.id && other.expect != canary.expect
+        });
+        let mut lists = others.filter_map(|(_, other, _)| other.as_ref()?.list);
+        state.list.is_some_and(|list| lists.any(|other| other == list))
+    };
+    let is_mixed_up = wrong.iter().any(is_anothers);
+    let reason = if is_mixed_up { FailureReason::CacheFalseHit } else { FailureReason::CacheStale };
+    Some((reason, wrong.len()))
+}
+
 /// The cause, and how many are wrong in just this way.
 fn reason(wrong: &[(&Canary, &CanaryState)]) -> (FailureReason, usize) {
     let lists = wrong.iter().filter(|(_, state)| state.wrong_reason() == Some(FailureReason::WrongResults));
@@ -97,7 +114,9 @@ fn reason(wrong: &[(&Canary, &CanaryState)]) -> (FailureReason, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::answer::Variant;
     use crate::domain::monitor::CanaryKind;
+    use crate::domain::quality::confirmation::AnsweredBy;
     use chrono::{DateTime, TimeDelta, Utc};
 
     #[test]
@@ -150,6 +169,39 @@ mod tests {
         let said = diagnose(&declared, &state, horizon()).unwrap();
         let kinds = said.evidence.iter().find(|one| one.key == "canaries").unwrap();
         assert_eq!(kinds.value, "1 of 2 meaning, 0 of 1 mixed", "each kind is counted");
+    }
+
+    #[test]
+    fn a_cache_is_named_where_the_index_answers_rightly() {
+        use FailureReason as R;
+        // Each canary: c its cached answer is wrong and the index right, C nobody asked the index yet, i the index is
+        // wrong, r right; and the list it got.
+        type Row<'r> = (&'r [(char, u64)], R, &'r str);
+        let rows: [Row<'_>; 6] = [
+            (&[('c', 9), ('r', 2)], R::CacheStale, "what it kept for too long"),
+            (&[('c', 9), ('C', 8)], R::CacheStale, "one that was asked both ways is enough"),
+            (&[('c', 2), ('r', 2)], R::CacheFalseHit, "what it kept for another question"),
+            (&[('C', 9), ('r', 2)], R::WrongResults, "nobody knows yet who is wrong"),
+            (&[('c', 9), ('i', 8)], R::WrongResults, "the index is wrong too"),
+            (&[('i', 9), ('r', 2)], R::WrongResults, "the index alone"),
+        ];
+        let mixed = CanaryKind::Mixed;
+        for (canaries, expected, sentence) in rows {
+            let lists: Vec<_> = canaries.iter().map(|(_, list)| (mixed, None, *list)).collect();
+            let (mut declared, mut state) = live(&lists);
+            for ((word, list), canary) in canaries.iter().zip(&mut declared).filter(|((word, _), _)| *word != 'r') {
+                canary.expect = vec![canary.id.clone()];
+                let known = state.get_or_insert_with(&canary.id, || CanaryState::new("", fault_at()));
+                let wrong = AskVerdict::Wrong { reason: R::WrongResults, rank: None, seen: "z.md".to_owned() };
+                known.hear(&wrong, AnsweredBy { variant: Variant::Plain, index: *word == 'i' }, 1, fault_at());
+                known.list = Some(*list);
+                if *word == 'c' {
+                    let past = AnsweredBy { variant: Variant::Fresh, index: true };
+                    known.hear(&AskVerdict::Right { rank: Some(1) }, past, 1, fault_at());
+                }
+            }
+            assert_eq!(diagnose(&declared, &state, horizon()).unwrap().reason, expected, "{sentence}");
+        }
     }
 
     fn fault_at() -> DateTime<Utc> {
@@ -257,7 +309,9 @@ mod tests {
             let known = state.get_or_insert_with(&canary.id, || CanaryState::new("", fault_at()));
             match word {
                 '-' => known.answered_at = Some(fault_at() - TimeDelta::seconds(1)),
-                'R' => known.hear(&AskVerdict::Right { rank: Some(1) }, 1, turned_at),
+                'R' => {
+                    known.hear(&AskVerdict::Right { rank: Some(1) }, AnsweredBy::INDEX, 1, turned_at);
+                }
                 'W' => {}
                 _ if turned => known.answered_at = Some(turned_at),
                 _ => {}
@@ -278,7 +332,7 @@ mod tests {
                 rank: None,
                 seen: "z.md".to_owned(),
             });
-            heard.hear(&verdict, 1, now);
+            heard.hear(&verdict, AnsweredBy::INDEX, 1, now);
             heard.list = Some(*list);
             state.insert(&id, heard);
             declared.push(Canary {

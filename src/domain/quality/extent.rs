@@ -158,6 +158,12 @@ const fn words(reason: FailureReason, every: bool, tense: Tense) -> &'static str
         (FailureReason::ChunkSizeAnomaly, true, Tense::Past) => "every answer held a chunk that was far too long",
         (FailureReason::ChunkSizeAnomaly, false, Tense::Now) => "answers hold a chunk that is far too long",
         (FailureReason::ChunkSizeAnomaly, false, Tense::Past) => "answers held a chunk that was far too long",
+        (FailureReason::CacheStale, true, Tense::Now) => "the cache answers every search wrongly, the index rightly",
+        (FailureReason::CacheStale, true, Tense::Past) => "the cache answered every search wrongly, the index rightly",
+        (FailureReason::CacheStale, false, Tense::Now) => "the cache answers wrongly what the index answers rightly",
+        (FailureReason::CacheStale, false, Tense::Past) => "the cache answered wrongly what the index answered rightly",
+        (FailureReason::CacheFalseHit, _, Tense::Now) => "the cache answers searches with another question's results",
+        (FailureReason::CacheFalseHit, _, Tense::Past) => "the cache answered searches with another question's results",
         (_, true, _) => "every search lost its source",
         (_, false, _) => "searches lost their source",
     }
@@ -174,7 +180,7 @@ const fn words_of_texts(every: bool, tense: Tense) -> &'static str {
 }
 
 /// `00:53 UTC`; with its date where that is another day.
-fn clock(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub(crate) fn clock(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let form = if at.date_naive() == now.date_naive() { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };
     at.format(form).to_string()
 }

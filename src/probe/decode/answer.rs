@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 
 use crate::domain::answer::{Answer, HITS_MAX, Hit};
 use crate::domain::fault::FaultKind;
-use crate::domain::monitor::{Search, SearchFields};
 use crate::domain::quality::propose::SeenPassage;
+use crate::domain::search::{Search, SearchFields};
 use crate::domain::wanted::{Pattern, TextSigns};
 use crate::probe::decode::answer::admissions::{admissions, cache_word};
 use crate::probe::decode::answer::as_read::{as_read, blocks_as_read};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::domain::monitor::SearchFields;
+use crate::domain::search::SearchFields;
 use crate::tool_lists::callable::words;
 
 /// Nesting looked into: an envelope in an envelope, and a result's metadata.

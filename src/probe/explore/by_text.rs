@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::monitor::{CanaryKind, Search};
+use crate::domain::monitor::CanaryKind;
 use crate::domain::quality::propose::{NONSENSE, Proposal};
 use crate::domain::quality::propose_text::{
     SeenText, same_but_for_the_question, sign, sounds_like_an_error, tells_a_wrong_call, tells_an_error, text_proposals,
 };
+use crate::domain::search::Search;
 use crate::domain::wanted::{Pattern, TextSigns};
 use crate::probe::explore::explored::Wish;
 use crate::probe::explore::talk::Talk;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::domain::fault::FaultKind;
-use crate::domain::monitor::Search;
 use crate::domain::observation::Observation;
 use crate::domain::quality::propose::{NONSENSE, Proposal};
 use crate::domain::quality::propose_text::is_statement;
+use crate::domain::search::Search;
 use crate::domain::server_profile::ServerProfile;
 
 /// Canaries looked for at most: enough for a start, and each is asked here and again when it is confirmed.

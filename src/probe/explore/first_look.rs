@@ -11,8 +11,9 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::{Monitor, Search, SearchFields};
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation, Stage};
+use crate::domain::search::Search;
 use crate::domain::server_profile::ServerProfile;
 use crate::probe::explore::explored::{Explored, Wish};
 use crate::probe::explore::talk::Talk;
@@ -129,16 +130,7 @@ async fn converse(
 fn as_search(callable: Callable) -> Search {
     let Callable { tool, query, arguments, .. } = callable;
     let query = vec![query];
-    Search {
-        tool: Some(tool),
-        query,
-        arguments,
-        results: None,
-        fields: SearchFields::default(),
-        by_columns: false,
-        said: None,
-        per_beat: 2,
-    }
+    Search { tool: Some(tool), query, arguments, per_beat: 2, ..Search::default() }
 }
 
 /// Why the server could not be asked at all, and what would help.

@@ -8,11 +8,12 @@ use tokio::time::Instant;
 
 use crate::domain::answer::{Answer, Hit};
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::{CanaryKind, Search, SearchFields};
+use crate::domain::monitor::CanaryKind;
 use crate::domain::observation::Stage;
 use crate::domain::protocol::Era;
 use crate::domain::quality::propose::{Proposal, SeenPassage, named_openers, openers};
 use crate::domain::quality::propose_text::SeenText;
+use crate::domain::search::{Search, SearchFields};
 use crate::probe::decode::answer;
 use crate::probe::decode::shape;
 use crate::probe::decode::source_pages::SourcesRead;

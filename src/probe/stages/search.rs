@@ -11,6 +11,7 @@ use crate::domain::fault::Fault;
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::observation::{Observation, Stage, Step};
 use crate::domain::protocol::Era;
+use crate::domain::schedule::PlannedAsk;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::answer::{self, Reader};
 use crate::probe::decode::kept_text::kept_text;
@@ -21,6 +22,7 @@ use crate::probe::session::listing::Listed;
 use crate::probe::session::message::Call;
 use crate::probe::session::parameter_headers::parameter_headers;
 use crate::probe::wire::clock::StepClock;
+use crate::tool_lists::asked::PreparedArguments;
 use crate::tool_lists::json_text::write_text;
 
 /// Room for what stands around the texts of a call, and for arguments that are numbers.
@@ -34,19 +36,21 @@ pub(super) async fn search(
     seen: &mut Observation,
 ) {
     let monitor = &*assignment.monitor;
-    let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
+    let Some((search_tool, way)) = seen.tools.as_ref().and_then(|seen| Some((seen.search_tool.clone()?, seen.fresh)))
+    else {
         return;
     };
     let schema = tools.mirrored(&search_tool);
-    let tool = SearchTool { era, name: &search_tool, schema };
-    for (nth, turn) in &assignment.asks {
-        let Some(canary) = monitor.canaries.get(*nth) else {
+    let fresh = way.map(|way| PreparedArguments::of(&monitor.search.past_caches(way)));
+    let tool = SearchTool { era, name: &search_tool, schema, fresh };
+    for planned in &assignment.asks {
+        let Some(canary) = monitor.canaries.get(planned.canary) else {
             continue;
         };
-        let ask = if *turn == Turn::NotAsked || !fits(caller, monitor) {
+        let ask = if planned.turn == Turn::NotAsked || !fits(caller, monitor) {
             unasked(canary)
         } else {
-            ask(caller, tool, canary, *turn, &mut seen.steps).await
+            ask(caller, &tool, canary, *planned, &mut seen.steps).await
         };
         seen.asks.push(ask);
     }
@@ -54,9 +58,13 @@ pub(super) async fn search(
     if further.canaries.is_empty() || !(further.called_for)(monitor, seen) {
         return;
     }
-    for canary in further.canaries.iter().filter_map(|nth| monitor.canaries.get(*nth)) {
+    for nth in &further.canaries {
+        let Some(canary) = monitor.canaries.get(*nth) else {
+            continue;
+        };
+        let planned = PlannedAsk { canary: *nth, turn: Turn::ReAsk, variant: Variant::Fresh };
         let ask = if fits(caller, monitor) {
-            ask(caller, tool, canary, Turn::ReAsk, &mut seen.steps).await
+            ask(caller, &tool, canary, planned, &mut seen.steps).await
         } else {
             unasked(canary)
         };
@@ -75,15 +83,24 @@ pub(super) fn a_call(monitor: &Monitor) -> Duration {
 }
 
 /// The tool that canaries are asked through, as this server lists it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct SearchTool<'t> {
     era: Era,
     name: &'t str,
     schema: &'t Value,
+    /// The arguments by which its caches are passed; none where it knows no way.
+    fresh: Option<PreparedArguments>,
 }
 
-async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, turn: Turn, steps: &mut Vec<Step>) -> Ask {
-    let arguments = caller.asking(&canary.query);
+async fn ask(
+    caller: &mut Caller<'_>,
+    tool: &SearchTool<'_>,
+    canary: &Canary,
+    planned: PlannedAsk,
+    steps: &mut Vec<Step>,
+) -> Ask {
+    let fresh = tool.fresh.as_ref().filter(|_| planned.variant == Variant::Fresh);
+    let arguments = fresh.map_or_else(|| caller.asking(&canary.query), |fresh| fresh.asking(&canary.query));
     let mut clock = StepClock::start(Stage::Search, &canary.id);
     let outcome = called(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
     let needs_no_list = canary.needs_no_list(&caller.monitor().search);
@@ -97,8 +114,8 @@ async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, tur
     }
     let ask = Ask {
         canary: canary.id.clone(),
-        variant: Variant::Plain,
-        turn,
+        variant: if fresh.is_some() { Variant::Fresh } else { Variant::Plain },
+        turn: planned.turn,
         elapsed: step.elapsed,
         fresh_connection: step.fresh_connection,
         result: Some(result),
@@ -156,7 +173,7 @@ pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
 /// Canaries that were meant to be asked and were not reached.
 pub(crate) fn not_asked(assignment: &Assignment, reached: usize) -> Vec<Ask> {
     let canaries = &assignment.monitor.canaries;
-    let meant = assignment.asks.iter().filter_map(|(nth, _)| canaries.get(*nth));
+    let meant = assignment.asks.iter().filter_map(|planned| canaries.get(planned.canary));
     meant.skip(reached).map(unasked).collect()
 }
 

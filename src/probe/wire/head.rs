@@ -4,7 +4,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::answer::{Ask, Turn};
+use crate::domain::answer::{Ask, Turn, Variant};
 use crate::domain::fault::FaultKind;
 use crate::domain::observation::{Observation, Step};
 use crate::domain::outcome::{AskVerdict, Finding, Outcome};
@@ -73,6 +73,9 @@ pub struct RequestHead {
     pub canary: String,
     /// Whether it was its turn, or it was asked again.
     pub turn: String,
+    /// Whether it was meant to go past caches; older transcripts, of plain searches, lack it.
+    #[serde(default)]
+    pub variant: String,
 }
 
 /// A step as the transcript's first line keeps it.
@@ -120,8 +123,12 @@ impl Head {
     /// What is told of a probe, without what `scrub` hides.
     pub fn of(assignment: &Assignment, seen: &Observation, outcome: &Outcome, scrub: &Scrub) -> Self {
         let canaries = &assignment.monitor.canaries;
-        let asks = assignment.asks.iter().filter_map(|(nth, turn)| Some((canaries.get(*nth)?, turn)));
-        let asks = asks.map(|(canary, turn)| RequestHead { canary: canary.id.clone(), turn: turn.slug().to_owned() });
+        let asks = assignment.asks.iter().filter_map(|ask| Some((canaries.get(ask.canary)?, ask)));
+        let asks = asks.map(|(canary, ask)| RequestHead {
+            canary: canary.id.clone(),
+            turn: ask.turn.slug().to_owned(),
+            variant: ask.variant.slug().to_owned(),
+        });
         let finding = |finding: &Finding| FindingSeen {
             signal: finding.signal.slug().to_owned(),
             reason: finding.reason.slug().to_owned(),
@@ -209,6 +216,11 @@ impl RequestHead {
     /// The turn that the stored word stands for.
     pub fn why(&self) -> Turn {
         [Turn::ReAsk, Turn::NotAsked].into_iter().find(|turn| turn.slug() == self.turn).unwrap_or(Turn::Scheduled)
+    }
+
+    /// The variant that the stored word stands for.
+    pub fn how(&self) -> Variant {
+        Variant::from_slug(&self.variant).unwrap_or(Variant::Plain)
     }
 }
 

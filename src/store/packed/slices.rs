@@ -1,6 +1,6 @@
 //! Calls cut into slices of time, each with its percentiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -39,29 +39,41 @@ pub(crate) struct Sliced {
 /// Calls that are counted in one slice: each step of the scale, whether it ran into its timeout, and how many.
 type Calls = Vec<(LatencyCode, bool, u32)>;
 
-/// What latency is judged by in a stretch of time: plain searches, or tools/list where there are none.
+/// What latency is judged by in a stretch of time: searches past caches, or plain ones where there are none; tools/list
+/// where there are no searches.
 #[derive(Debug)]
 pub(in crate::store) struct SlicePart {
     at: DateTime<Utc>,
-    searches: Calls,
+    fresh: Calls,
+    plain: Calls,
     tools: Calls,
 }
 
 impl SlicePart {
     /// Of an hour or a day that begins at `at`.
     fn of_histograms(at: DateTime<Utc>, histograms: &Histograms) -> Self {
-        let of = |stage: Stage| {
-            let plain = |series: &Series| series.stage == stage && series.variant == Variant::Plain;
-            histograms.iter().filter(|(series, _)| plain(series)).flat_map(|(_, steps)| steps.each()).collect()
+        let of = |stage: Stage, variant: Variant| {
+            let is_of = |series: &Series| series.stage == stage && series.variant == variant;
+            histograms.iter().filter(|(series, _)| is_of(series)).flat_map(|(_, steps)| steps.each()).collect()
         };
-        Self { at, searches: of(Stage::Search), tools: of(Stage::Tools) }
+        let searches = |variant| of(Stage::Search, variant);
+        Self {
+            at,
+            fresh: searches(Variant::Fresh),
+            plain: searches(Variant::Plain),
+            tools: of(Stage::Tools, Variant::Plain),
+        }
     }
 
     pub(in crate::store) fn of_beat(beat: &PastBeat) -> Self {
-        let asks = beat.asks.iter().filter(|ask| ask.is_timed() && ask.shape.variant == Variant::Plain);
+        let searches = |variant| {
+            let asks = beat.asks.iter().filter(move |ask| ask.is_timed() && ask.shape.variant == variant);
+            asks.map(|ask| (LatencyCode::of(ask.elapsed), ask.is_censored(), 1)).collect()
+        };
         Self {
             at: beat.started_at,
-            searches: asks.map(|ask| (LatencyCode::of(ask.elapsed), ask.is_censored(), 1)).collect(),
+            fresh: searches(Variant::Fresh),
+            plain: searches(Variant::Plain),
             tools: beat.stages.tools.map(|elapsed| (LatencyCode::of(elapsed), false, 1)).into_iter().collect(),
         }
     }
@@ -81,11 +93,19 @@ pub(in crate::store) fn of_histograms<'h>(
 pub(in crate::store) fn sliced(parts: &[SlicePart], from: DateTime<Utc>, slice: Duration) -> Sliced {
     let width = micros(slice).max(1);
     // A monitor with searches is judged by them alone, in slices without one as well.
-    let of_searches = parts.iter().any(|part| !part.searches.is_empty());
+    let of_searches = parts.iter().any(|part| !part.fresh.is_empty() || !part.plain.is_empty());
+    let place = |part: &SlicePart| (part.at.timestamp_micros() - from.timestamp_micros()).max(0) / width;
+    // Where any went past caches, the others may have ended in one.
+    let past_caches: HashSet<i64> = parts.iter().filter(|part| !part.fresh.is_empty()).map(place).collect();
     let mut slices: BTreeMap<i64, Latencies> = BTreeMap::new();
     for part in parts {
-        let place = (part.at.timestamp_micros() - from.timestamp_micros()).max(0) / width;
-        for (code, is_censored, count) in if of_searches { &part.searches } else { &part.tools } {
+        let place = place(part);
+        let calls = match (of_searches, past_caches.contains(&place)) {
+            (false, _) => &part.tools,
+            (true, true) => &part.fresh,
+            (true, false) => &part.plain,
+        };
+        for (code, is_censored, count) in calls {
             slices.entry(place).or_default().record_many(*code, *is_censored, *count);
         }
     }
@@ -126,7 +146,8 @@ mod tests {
         let from = DateTime::from_timestamp_micros(1_000_000_000).unwrap_or_default();
         let call = |second: i64, ms: u64, is_censored| SlicePart {
             at: from + TimeDelta::seconds(second),
-            searches: vec![(LatencyCode::of(Duration::from_millis(ms)), is_censored, 1)],
+            fresh: Vec::new(),
+            plain: vec![(LatencyCode::of(Duration::from_millis(ms)), is_censored, 1)],
             tools: Vec::new(),
         };
         let mut calls: Vec<_> = (1..=100).map(|ms| call(1, ms, false)).collect();
@@ -145,6 +166,23 @@ mod tests {
             (from + TimeDelta::seconds(120), 1, 1),
             "a timeout is counted"
         );
+    }
+
+    #[test]
+    fn where_searches_go_past_caches_the_others_do_not_count() {
+        let from = DateTime::from_timestamp_micros(0).unwrap_or_default();
+        let calls = |ms: &[u64]| ms.iter().map(|ms| (LatencyCode::of(Duration::from_millis(*ms)), false, 1)).collect();
+        let part = |second: i64, fresh: &[u64], plain: &[u64]| SlicePart {
+            at: from + TimeDelta::seconds(second),
+            fresh: calls(fresh),
+            plain: calls(plain),
+            tools: calls(&[7]),
+        };
+        let parts = [part(0, &[], &[100]), part(60, &[], &[1]), part(61, &[200, 200], &[1]), part(119, &[], &[1, 1])];
+        let counted = sliced(&parts, from, Duration::from_secs(60));
+        let seen: Vec<(u32, f64)> = counted.slices.iter().map(|slice| (slice.n, slice.max_ms.round())).collect();
+        assert!(counted.of_searches);
+        assert_eq!(seen, [(1, 100.0), (2, 200.0)], "a minute of plain ones alone, then one in which two went past");
     }
 
     #[test]

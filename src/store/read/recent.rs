@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::answer::{Turn, Variant};
+use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
@@ -56,6 +56,8 @@ pub struct AskLine {
     pub rank: Option<u32>,
     /// Tokens of the answer, where they were counted.
     pub tokens: Option<u32>,
+    /// What the answer says of a cache.
+    pub cache: CacheWord,
 }
 
 /// Beats of one monitor in one hour.
@@ -222,6 +224,7 @@ fn lines<'a>(monitor: &'a MonitorId, beat: &'a PastBeat) -> impl Iterator<Item =
         reason: ask.shape.reason,
         rank: ask.shape.rank,
         tokens: ask.tokens,
+        cache: ask.shape.cache,
     })
 }
 
@@ -240,7 +243,7 @@ async fn asks_of_rows(
     sealed_until: DateTime<Utc>,
 ) -> Result<Vec<AskLine>, StoreError> {
     let rows = concat!(
-        "SELECT b.monitor, a.canary, a.variant, a.turn, b.kind, b.started_at, a.elapsed, a.verdict, a.reason, a.rank, a.tokens \
+        "SELECT b.monitor, a.canary, a.variant, a.turn, b.kind, b.started_at, a.elapsed, a.verdict, a.reason, a.rank, a.tokens, a.cache \
          FROM asks a JOIN beats b ON b.started_at = a.started_at AND b.monitor = a.monitor AND b.location = a.location \
          WHERE a.started_at >= $1 AND a.turn <> 'not_asked' AND ",
         is_truth!(),
@@ -271,6 +274,7 @@ async fn asks_of_rows(
             reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
             rank: row.try_get(9)?,
             tokens: row.try_get(10)?,
+            cache: word(row.try_get(11)?, "cache", CacheWord::from_slug)?,
         });
     }
     asks.reverse();

@@ -143,10 +143,12 @@ impl PastAsk {
         self.shape.turn == Turn::Scheduled && self.shape.verdict != "not_asked"
     }
 
-    /// Whether its duration counts among the percentiles: asked by the schedule, and answered or waited for to the end.
-    /// A call that failed otherwise has no duration worth the name.
+    /// Whether its duration counts among the percentiles: asked by the schedule, and answered or waited for to the end. A
+    /// call that failed otherwise has no duration worth the name, nor has one that a cache answered.
     pub fn is_timed(&self) -> bool {
-        self.shape.turn == Turn::Scheduled && (matches!(self.shape.verdict, "right" | "wrong") || self.is_censored())
+        self.shape.turn == Turn::Scheduled
+            && self.shape.cache != CacheWord::Hit
+            && (matches!(self.shape.verdict, "right" | "wrong") || self.is_censored())
     }
 
     /// Whether it ran into its timeout: how long it would have taken nobody knows.

@@ -3,23 +3,15 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 use super::{hold, reduce};
-use crate::domain::monitor::{Canary, CanaryKind, Monitor, Search, SearchFields};
+use crate::domain::monitor::{Canary, CanaryKind, Monitor};
+use crate::domain::search::Search;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::tools::Listing;
 use crate::tool_lists::json_text::write_text;
 use crate::tool_lists::known::KnownLists;
 
 fn search(tool: Option<&str>) -> Search {
-    Search {
-        tool: tool.map(str::to_owned),
-        query: vec!["/query".to_owned()],
-        arguments: std::collections::BTreeMap::new(),
-        results: None,
-        fields: SearchFields::default(),
-        by_columns: false,
-        said: None,
-        per_beat: 2,
-    }
+    Search { tool: tool.map(str::to_owned), per_beat: 2, ..Search::default() }
 }
 
 fn tool() -> Value {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::{Draft, new_file};
 use crate::cli::init::append::checked;
-use crate::domain::monitor::{CanaryKind, Search, SearchFields};
+use crate::domain::monitor::CanaryKind;
 use crate::domain::quality::propose::Proposal;
+use crate::domain::search::{Search, SearchFields};
 
 /// References and characters that YAML does not take, at some depth of an argument.
 const NESTED: &str = "{\"${key}\":[\"${env:HOME}\",\"\u{7f}\u{85}\u{feff}\",true,\"yes\"]}";
@@ -27,9 +28,8 @@ fn draft(measured_ms: &[u64], top_k: &str) -> Draft {
             ),
             results: Some("/a b/0".to_owned()),
             fields: SearchFields { source: Some("/x~1y".to_owned()), ..SearchFields::default() },
-            by_columns: false,
-            said: None,
             per_beat: 2,
+            ..Search::default()
         }),
         canaries: vec![
             canary("4417", CanaryKind::Keyword, "- a: [b"),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::at;
 use crate::domain::answer::HITS_MAX;
-use crate::domain::monitor::SearchFields;
+use crate::domain::search::SearchFields;
 
 /// Where a result that was put together from columns keeps its parts.
 pub(super) static OF_A_ROW: LazyLock<SearchFields> = LazyLock::new(|| SearchFields {

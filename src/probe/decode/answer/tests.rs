@@ -3,20 +3,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Reader, at, read, read_whole};
-use crate::domain::monitor::{Search, SearchFields};
+use crate::domain::search::{Search, SearchFields};
 use crate::domain::wanted::{Pattern, TextSigns};
 
 fn search() -> Search {
-    Search {
-        tool: None,
-        query: vec!["/query".to_owned()],
-        arguments: std::collections::BTreeMap::new(),
-        results: None,
-        fields: SearchFields::default(),
-        by_columns: false,
-        said: None,
-        per_beat: 2,
-    }
+    Search { per_beat: 2, ..Search::default() }
 }
 
 fn seen(result: &Value, search: &Search) -> String {

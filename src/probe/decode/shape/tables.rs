@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{AnswerShape, DEPTH_MAX, ITEMS_MAX, NAME_CHARS_MAX, PASSAGE_CHARS_MIN, SCORE_PARTS, SOURCE_PARTS};
 use super::{is_plain, likeliest, part, place};
-use crate::domain::monitor::SearchFields;
+use crate::domain::search::SearchFields;
 
 /// Columns of a table that are looked at.
 const COLUMNS_MAX: usize = 100;

@@ -1,0 +1,79 @@
+//! An answer cache, on as shipped: what is broken behind it is seen, and what it does wrong itself is told as that.
+
+use serin_reference::lab::kinds::{Dose, Fault};
+
+use crate::stage::{Expected, Stage, evidence, reference};
+
+/// Canaries of each arm, all of them asked on each beat.
+const CANARIES: &str = "
+      - { id: authors, query: Cormack Büttcher, expect: [reference/fusion.md], kind: keyword }
+      - { id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }
+      - { id: lapse, query: when does my passphrase lapse, expect: [reference/tokens.md], kind: meaning }
+      - { id: cheap, query: \"is it cheap, how many dollars\", expect: [reference/costs.md], kind: meaning }
+      - { id: lies, query: fibs and fiction, expect: [reference/canaries.md], kind: meaning }
+";
+
+/// A monitor that goes past the cache, and one that leaves it alone.
+fn both(name: &str, url: &str) -> String {
+    let monitor = |id: &str, fresh: &str| {
+        format!(
+            "  - id: {id}\n    url: {url}\n    search: {{ arguments: {{ top_k: 5 }}, per_beat: 5{fresh} }}\n    canaries:{CANARIES}"
+        )
+    };
+    format!("{}{}", monitor(name, ""), monitor(&format!("{name}-cached"), ", fresh: off"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_broken_behind_a_cache_is_seen_past_it() {
+    let rows = [
+        ("vectors", Fault::VectorArmOff, "empty_results"),
+        ("zeroes", Fault::VectorsZeroed, "empty_results"),
+        ("truncated", Fault::CorpusTruncated, "empty_results"),
+        ("empty", Fault::EmptyResults, "empty_results"),
+    ];
+    let mut servers = Vec::new();
+    for (name, ..) in rows {
+        servers.push((name, reference().await));
+    }
+    let monitors: String = servers.iter().map(|(name, server)| both(name, &server.mcp_url())).collect();
+    let stage = Stage::start(&monitors).await;
+    for (name, ..) in rows {
+        stage.well(name).await;
+        let remembers = |body: &serde_json::Value| body["canaries"].as_array().is_some_and(|all| !all.is_empty());
+        stage.until("the cache remembers", &format!("{name}-cached"), remembers).await;
+    }
+    for ((_, fault, _), (_, server)) in rows.iter().zip(&servers) {
+        server.faults().on(*fault, Dose::of(*fault));
+    }
+    for (name, fault, reason) in rows {
+        let wrong = Expected { monitor: name, signal: "quality", reason, severity: "page", stage: "search" };
+        stage.opened(fault.name(), wrong).await;
+        let cached = stage.told(&format!("{name}-cached"));
+        assert!(cached.is_empty(), "{name}: plainly asked, the cache still answers: {cached:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cache_that_mixes_questions_up_is_named() {
+    let server = reference().await;
+    let stage = Stage::start(&format!(
+        "  - id: mixed-up\n    url: {}\n    search: {{ arguments: {{ top_k: 5 }}, per_beat: 5 }}\n    canaries:{CANARIES}",
+        server.mcp_url()
+    ))
+    .await;
+    stage.well("mixed-up").await;
+    let dose = Dose::of(Fault::CacheFalseHit).amount(0.0);
+    server.faults().on(Fault::CacheFalseHit, dose);
+    let hit = Expected {
+        monitor: "mixed-up",
+        signal: "quality",
+        reason: "cache_false_hit",
+        severity: "page",
+        stage: "search",
+    };
+    let opened = stage.opened("one answer for all", hit).await;
+    assert!(opened.summary.contains("another question's results"), "{opened:#?}");
+    assert!(evidence(&opened, "wrong").parse::<u32>().unwrap() >= 1, "{opened:#?}");
+    server.faults().all_off();
+    stage.resolved("one answer for all", &opened).await;
+}
