@@ -16,7 +16,7 @@ use crate::cli::said_once;
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::read::source;
-use crate::domain::answer::{Answer, Ask, CacheWord};
+use crate::domain::answer::{Answer, Ask, CacheWord, Variant};
 use crate::domain::classify::classify;
 use crate::domain::fault::Fault;
 use crate::domain::monitor::Monitor;
@@ -47,6 +47,9 @@ pub(crate) struct ProbeArgs {
     /// another fault, 3 nothing can be said.
     #[arg(long, value_name = "INCIDENT")]
     pub replay: Option<String>,
+    /// Ask as users do, caches and all; without it, past them where the server knows a way.
+    #[arg(long, conflicts_with = "replay")]
+    pub plain: bool,
     /// Print what was said over the wire as well, secrets masked.
     #[arg(long)]
     pub transcript: bool,
@@ -63,6 +66,8 @@ pub(crate) struct ShownProbe {
     pub json: bool,
     /// With its transcript.
     pub transcript: bool,
+    /// How its canaries are asked.
+    pub variant: Variant,
 }
 
 /// Probes the monitor that the file declares under this id, or a server of which only the address is known.
@@ -77,7 +82,8 @@ pub(crate) async fn command(args: ProbeArgs) -> anyhow::Result<ExitCode> {
     }
     let monitor = monitor?;
     let judge = |monitor: &Monitor, seen: &Observation| Some(classify(monitor, seen));
-    let shown = ShownProbe { json: args.json, transcript: args.transcript };
+    let variant = if args.plain { Variant::Plain } else { Variant::Fresh };
+    let shown = ShownProbe { json: args.json, transcript: args.transcript, variant };
     let profile = recalled(&args.remote.config, &monitor).await;
     Ok(run(monitor, profile, Utc::now(), shown, judge, &mut io::stdout().lock()).await?)
 }
@@ -120,7 +126,7 @@ pub(crate) async fn run(
         kind: BeatKind::Recheck,
         scheduled_at: now,
         started_at: now,
-        asks: PlannedAsk::every(&monitor),
+        asks: PlannedAsk::every(&monitor, shown.variant),
         further: Further::NONE,
         source_pages: SOURCE_PAGES_MAX,
         profile,

@@ -120,7 +120,7 @@ impl Notifier<'_> {
             runbook_url: self.fleet.runbooks.url(incident.reason, &self.fleet.public_url),
             incident_url: Some(format!("{}/incidents/{}", self.fleet.public_url, incident.id)),
             rule: Some(incident.rule.clone()),
-            reproduce: format!("serin probe {}", self.monitor.id),
+            reproduce: incident.reproduce(),
             incident: Some(incident.clone()),
         }
     }

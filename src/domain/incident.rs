@@ -208,6 +208,14 @@ pub enum IncidentTurn {
     Resolved,
 }
 
+impl Incident {
+    /// The command that shows it again. What a cache answers shows where one asks as users do.
+    pub fn reproduce(&self) -> String {
+        let is_of_cache = matches!(self.reason, FailureReason::CacheStale | FailureReason::CacheFalseHit);
+        format!("serin probe {}{}", self.monitor, if is_of_cache { " --plain" } else { "" })
+    }
+}
+
 /// Takes one reading into a signal's state.
 ///
 /// `covered` is the time since the last reading during which we were looking; time unseen neither

@@ -43,7 +43,7 @@ pub const SOURCES_EVERY: Duration = Duration::from_secs(3600);
 pub const SUSPECT_GAPS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
 
 /// In one round of so many a canary is asked plainly, where the server knows a way past its caches.
-const PLAIN_EVERY: usize = 5;
+pub const PLAIN_EVERY: u32 = 5;
 
 /// A beat comes up to this part of its interval later than its phase, each time another.
 const JITTER_PART: u32 = 20;
@@ -148,9 +148,9 @@ pub struct PlannedAsk {
 }
 
 impl PlannedAsk {
-    /// Every canary of a monitor, once and in its order, past caches where that can be.
-    pub fn every(monitor: &Monitor) -> Vec<Self> {
-        let ask = |canary| Self { canary, turn: Turn::Scheduled, variant: Variant::Fresh };
+    /// Every canary of a monitor, once and in its order.
+    pub fn every(monitor: &Monitor, variant: Variant) -> Vec<Self> {
+        let ask = |canary| Self { canary, turn: Turn::Scheduled, variant };
         (0..monitor.canaries.len()).map(ask).collect()
     }
 }
@@ -225,8 +225,8 @@ pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -
 /// How the round asks at its `nth` place: past caches, so that the index answers; in one round of five plainly, as users
 /// do, so that caches are seen too. Each canary has another such round, so that none is without.
 const fn variant(nth: usize, canaries: usize) -> Variant {
-    let (round, place) = (nth / canaries, nth % canaries);
-    if (round + place) % PLAIN_EVERY == PLAIN_EVERY - 1 { Variant::Plain } else { Variant::Fresh }
+    let (round, place, every) = (nth / canaries, nth % canaries, PLAIN_EVERY as usize);
+    if (round + place) % every == every - 1 { Variant::Plain } else { Variant::Fresh }
 }
 
 /// When to look again after a first failed beat, to tell a blip from an outage: soon after its end,

@@ -135,11 +135,11 @@ pub(crate) async fn acknowledge(
 }
 
 fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
-    let fleet = state.fleet_now();
+    let (fleet, reproduce) = (state.fleet_now(), incident.reproduce());
     let (acknowledged_by, acknowledged_at) = incident.acknowledged.unzip();
     IncidentBody {
         runbook_url: fleet.runbooks.url(incident.reason, &fleet.public_url),
-        reproduce: format!("serin probe {}", incident.monitor),
+        reproduce,
         id: incident.id,
         monitor: incident.monitor.to_string(),
         cause: CauseBody {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use serin::domain::answer::Variant;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::BeatKind;
 use serin::domain::schedule::PlannedAsk;
@@ -36,7 +37,7 @@ pub(crate) fn canary(id: &str) -> Canary {
 pub(crate) fn assignment(monitor: impl Into<Arc<Monitor>>, now: DateTime<Utc>) -> Assignment {
     let monitor = monitor.into();
     Assignment {
-        asks: PlannedAsk::every(&monitor),
+        asks: PlannedAsk::every(&monitor, Variant::Fresh),
         monitor,
         kind: BeatKind::Scheduled,
         scheduled_at: now,

@@ -74,6 +74,7 @@ async fn a_cache_that_mixes_questions_up_is_named() {
     let opened = stage.opened("one answer for all", hit).await;
     assert!(opened.summary.contains("another question's results"), "{opened:#?}");
     assert!(evidence(&opened, "wrong").parse::<u32>().unwrap() >= 1, "{opened:#?}");
+    assert_eq!(opened.reproduce.as_deref(), Some("serin probe mixed-up --plain"), "past the cache all is well");
     server.faults().all_off();
     stage.resolved("one answer for all", &opened).await;
 }

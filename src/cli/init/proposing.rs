@@ -14,7 +14,7 @@ use crate::cli::init::given::{InitArgs, InitInput, WrittenReference, arguments};
 use crate::cli::init::monitors_file::{Standing, put_into, standing, whole_text};
 use crate::cli::init::scalar;
 use crate::cli::observe::recalled;
-use crate::domain::answer::Ask;
+use crate::domain::answer::{Ask, Variant};
 use crate::domain::classify::classify;
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::{BeatKind, Footprint, Observation};
@@ -223,7 +223,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, profile: ServerProfile) 
         kind: BeatKind::Recheck,
         scheduled_at: now,
         started_at: now,
-        asks: PlannedAsk::every(monitor),
+        asks: PlannedAsk::every(monitor, Variant::Fresh),
         further: Further::NONE,
         source_pages: 0,
         profile,

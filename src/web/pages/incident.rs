@@ -205,7 +205,7 @@ fn head(incident: &Incident, now: DateTime<Utc>) -> IncidentHead {
 }
 
 fn cause(incident: Incident, fleet: &Fleet) -> IncidentCause {
-    let facts = incident.reason.facts();
+    let (facts, reproduce) = (incident.reason.facts(), incident.reproduce());
     IncidentCause {
         reason: facts.slug,
         meaning: facts.meaning,
@@ -214,7 +214,7 @@ fn cause(incident: Incident, fleet: &Fleet) -> IncidentCause {
         evidence: incident.evidence,
         runbook: fleet.runbooks.url(incident.reason, ""),
         own_runbook: format!("/runbooks/{}", facts.slug),
-        reproduce: format!("serin probe {}", incident.monitor),
+        reproduce,
     }
 }
 
