@@ -10,7 +10,7 @@ use crate::stage::{Expected, Stage, reference, signal};
 
 /// What a slow search takes: over the limit, and three of them fit into a beat.
 const SLOW_MS: f64 = 400.0;
-const RULE: &str = "latency: { p95: 250ms, window: 20s, for: 2s }";
+const RULE: &str = "latency: { p95: 250ms, window: 30s, for: 2s }";
 const CANARIES: &str = "    canaries:
       - { id: authors, query: Cormack Büttcher, expect: [reference/fusion.md], kind: keyword }
       - { id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }

@@ -18,6 +18,7 @@ use crate::config::check::search;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::{MapEntry, Node};
 use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::search::Fresh;
 use crate::domain::secret::Address;
 use crate::domain::wording::as_written;
 
@@ -156,6 +157,7 @@ fn monitor(
         every: pace.every,
         timeout: pace.timeout,
         per_beat: read.search.per_beat,
+        passes_caches: canaries > 0 && read.search.fresh != Fresh::Off,
         canaries,
         health: health.len(),
         results_asked: read.results_asked,

@@ -16,6 +16,7 @@ use crate::domain::reason::Severity;
 use crate::domain::rules::{
     ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
 };
+use crate::domain::schedule::PLAIN_EVERY;
 use crate::domain::wording::as_written;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -68,6 +69,8 @@ pub(in crate::config) struct RuleBasis {
     pub every: Duration,
     pub timeout: Duration,
     pub per_beat: u32,
+    /// Whether questions may go past the server's caches, so that those that are asked plainly are no samples.
+    pub passes_caches: bool,
     /// How many are declared.
     pub canaries: usize,
     /// How many health addresses are declared.
@@ -210,7 +213,9 @@ fn latency(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBas
     }
     let window = rule.duration(checker, "window", WINDOWS);
     if let Some((window, entry)) = window {
-        let held = samples(window, basis);
+        // What is asked plainly is no sample of the index, where caches are passed by.
+        let (of_index, rounds) = if basis.passes_caches { (PLAIN_EVERY - 1, PLAIN_EVERY) } else { (1, 1) };
+        let held = samples(window, basis).saturating_mul(of_index.into()) / u64::from(rounds);
         if window < basis.every {
             too_short(checker, rule, "'window'", entry, basis);
         } else if held < u64::from(LATENCY_SAMPLES_MIN) {
@@ -218,7 +223,8 @@ fn latency(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBas
                 "a window of {} holds {held} samples at most, and P95 needs {LATENCY_SAMPLES_MIN}",
                 as_written(window)
             );
-            let mend = format!("a window of at least {}", as_written(fitting(LATENCY_SAMPLES_MIN, basis)));
+            let needed = (LATENCY_SAMPLES_MIN * rounds).div_ceil(of_index);
+            let mend = format!("a window of at least {}", as_written(fitting(needed, basis)));
             rule.cannot(checker, entry, message, &mend, basis);
         }
     }

@@ -29,6 +29,11 @@ impl Cause {
         ToldAs { reason: self.reason, severity: self.severity, reach }
     }
 
+    /// Whether headline and evidence count something, and so follow what is seen from beat to beat.
+    pub(super) fn follows(&self) -> bool {
+        self.counted.is_some() || self.reason == FailureReason::IndexUnseen
+    }
+
     pub(super) fn is_expiry(&self) -> bool {
         matches!(self.reason, FailureReason::CertificateExpiring | FailureReason::CredentialExpiring)
     }

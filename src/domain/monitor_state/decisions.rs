@@ -168,7 +168,7 @@ impl MonitorState {
         let found = connectivity(&cause.evidence).filter(|_| connectivity(&before.evidence).is_none()).cloned();
         let tell = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
         let same = cause.reason == before.reason && cause.severity == before.severity;
-        if tell || cause.counted.is_some() && (same || sure || !differs) {
+        if tell || cause.follows() && (same || sure || !differs) {
             take_over(&mut open.incident, cause, beat.monitor, tell);
         }
         if tell {
