@@ -19,6 +19,7 @@ pub mod fleet;
 pub(crate) mod afresh;
 pub mod server_profile;
 pub mod tools;
+pub mod pinned;
 pub(crate) mod wording;
 pub mod fault;
 pub mod answer;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::pinned::Pinned;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rules::Rules;
 use crate::domain::search::Search;
@@ -75,6 +76,8 @@ pub struct Monitor {
     pub probe_budget: Duration,
     /// When its signals open and close.
     pub rules: Rules,
+    /// What the lock file beside its file says of it; none where it says nothing.
+    pub pinned: Option<Arc<Pinned>>,
     /// The line on which this monitor starts, numbered through all files; see [`crate::domain::fleet::Provenance::place`].
     pub line: u32,
     /// Changes exactly when something about this monitor changes; lowercase hex.
@@ -100,6 +103,7 @@ impl Monitor {
             timeout: Duration::from_secs(10),
             probe_budget: Duration::from_secs(45),
             rules: Rules::standard(1),
+            pinned: None,
             line: 1,
             definition_hash: String::new(),
         }

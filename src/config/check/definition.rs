@@ -41,6 +41,8 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
         timeout,
         probe_budget,
         rules,
+        // The lock has a hash of its own, and nothing that is remembered of a monitor is forgotten when it moves.
+        pinned: _,
         line: _,
         definition_hash: _,
     } = monitor;

@@ -185,6 +185,7 @@ fn monitor(
         timeout: pace.timeout,
         probe_budget: pace.probe_budget,
         rules,
+        pinned: None,
         line: fields.place.line,
         definition_hash: String::new(),
     };
