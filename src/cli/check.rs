@@ -108,14 +108,15 @@ const CALLS_FORMULA: &str = "Calls of a beat: opening 2, tools/list 1, one for e
      Beats that follow a failure come on top;\nso do, when an answer is wrong, \
      the canaries not asked since: never beyond a cap, and without one a tenth of these calls, or each canary four times.";
 
-/// How long each monitor's latency window is that nobody wrote, the monitors of one length on one line.
+/// How long each monitor's latency window is that nobody wrote so, the monitors of one length on one line.
 fn derived_windows(monitors: &[Arc<Monitor>]) -> Vec<String> {
     let mut lengths: BTreeMap<Duration, Vec<&str>> = BTreeMap::new();
     for monitor in monitors.iter().filter(|monitor| monitor.rules.latency.window_derived) {
         lengths.entry(monitor.rules.latency.window).or_default().push(monitor.id.as_str());
     }
     let line = |(window, ids): (Duration, Vec<&str>)| {
-        format!("{}: P95 over {}, since rules.latency has no window", ids.join(", "), as_written(window))
+        let ids = ids.join(", ");
+        format!("{ids}: P95 over {}, since rules.latency has no window that holds its samples", as_written(window))
     };
     lengths.into_iter().map(line).collect()
 }

@@ -117,7 +117,8 @@ pub struct LatencyRule {
     pub p95: Duration,
     /// The sliding window P95 is taken over.
     pub window: Duration,
-    /// Whether nobody wrote the window, so that its length follows from how often the server is asked.
+    /// Whether nobody wrote the window, or one that is too short for its samples, so that its length follows from how often
+    /// the server is asked.
     pub window_derived: bool,
     /// Covered time above the limit before it opens, and below it before it closes.
     pub sustained: Duration,

@@ -295,6 +295,9 @@ fn a_latency_window_that_nobody_wrote_holds_half_as_many_samples_again() {
     let written = asking("5m", 1, 1, "    rules: { latency: { window: 3h } }\n");
     let found = loaded(&written).fleet.monitors[0].rules.latency.window;
     assert_eq!(found, Duration::from_secs(180 * MINUTES), "what is written is kept");
+    let narrow = |more: &str| format!("    rules: {{ latency: {{ window: 20m }} }}\n{more}");
+    let window = |yaml: &str| loaded(&asking("60s", 1, 1, yaml)).fleet.monitors[0].rules.latency.window;
+    assert_eq!(window(&narrow("")), Duration::from_secs(25 * MINUTES), "one round in five is no sample of the index");
 }
 
 #[test]

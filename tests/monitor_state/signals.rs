@@ -14,7 +14,7 @@ use serin::domain::signal::{HeldBy, Level, Signal};
 
 use crate::{
     CURRENT, HEAVY_A, HEAVY_TOOLS, LIGHT, LOCKED_OUT, Look, ONLY_B, OTHER_TOOLS, REFUSED, SLOW, SLOW_AND_COLD, STALE,
-    STALE_IN_PART, Scene, WELL, at, check, docs, incident_of, quick_latency, well, with,
+    STALE_IN_PART, Scene, WELL, at, check, docs, incident_of, quick_latency, says, well, with,
 };
 
 #[test]
@@ -122,6 +122,38 @@ fn slowness_has_to_last_and_a_cold_server_is_not_slow() {
     let mut scene = Scene::new(with(quick_latency));
     scene.beats(&[(5, 60, SLOW_AND_COLD)]);
     assert_eq!(scene.state.signal(Signal::Latency).held_by, Some(HeldBy::ColdStart), "and it is shown");
+}
+
+#[test]
+fn slowness_that_does_not_fall_is_no_cold_start() {
+    const COLD: Look = |seen| seen.health = vec![says(true, None, Some(false))];
+    fn slow_by(seen: &mut Observation, ms: u64) {
+        seen.asks.iter_mut().for_each(|ask| ask.elapsed = Duration::from_millis(ms));
+    }
+    let told = |ends: u32, slow: fn(f64) -> f64, look: Look| {
+        let mut scene = Scene::new(with(|monitor| {
+            quick_latency(monitor);
+            monitor.rules.latency.sustained = Duration::from_secs(300);
+        }));
+        scene.beats(&[(20, 60, WELL)]);
+        for beat in 0..ends {
+            scene.beat(60, |seen| {
+                look(seen);
+                slow_by(seen, slow(f64::from(beat)) as u64);
+            });
+        }
+        scene.told
+    };
+    let step: fn(f64) -> f64 = |_| 2_000.0;
+    let falls: fn(f64) -> f64 = |beat| 20.0 + 8_000.0 * (-beat / 3.0).exp();
+    assert_eq!(
+        told(20, step, COLD),
+        ["29 opened latency latency_elevated"],
+        "it says cold, and stays as slow for nine beats"
+    );
+    assert_eq!(told(20, falls, COLD), [""; 0], "it says cold, and is: nobody is told");
+    assert_eq!(told(20, falls, WELL), [""; 0], "nor where it says nothing and falls back");
+    assert_eq!(told(20, step, WELL), ["26 opened latency latency_elevated"], "what says nothing and stays is slow");
 }
 
 #[test]

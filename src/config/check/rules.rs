@@ -213,9 +213,7 @@ fn latency(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBas
     }
     let window = rule.duration(checker, "window", WINDOWS);
     if let Some((window, entry)) = window {
-        // What is asked plainly is no sample of the index, where caches are passed by.
-        let (of_index, rounds) = if basis.passes_caches { (PLAIN_EVERY - 1, PLAIN_EVERY) } else { (1, 1) };
-        let held = samples(window, basis).saturating_mul(of_index.into()) / u64::from(rounds);
+        let held = samples(window, basis);
         if window < basis.every {
             too_short(checker, rule, "'window'", entry, basis);
         } else if held < u64::from(LATENCY_SAMPLES_MIN) {
@@ -223,8 +221,7 @@ fn latency(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBas
                 "a window of {} holds {held} samples at most, and P95 needs {LATENCY_SAMPLES_MIN}",
                 as_written(window)
             );
-            let needed = (LATENCY_SAMPLES_MIN * rounds).div_ceil(of_index);
-            let mend = format!("a window of at least {}", as_written(fitting(needed, basis)));
+            let mend = format!("a window of at least {}", as_written(fitting(LATENCY_SAMPLES_MIN, basis)));
             rule.cannot(checker, entry, message, &mend, basis);
         }
     }
@@ -232,14 +229,18 @@ fn latency(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBas
     if let Some((_, entry)) = sustained.filter(|(sustained, _)| *sustained < basis.every) {
         too_short(checker, rule, "'for'", entry, basis);
     }
+    // Where caches are passed by, what is asked plainly is no sample of the index.
+    let rounds = if basis.passes_caches { (PLAIN_EVERY, PLAIN_EVERY - 1) } else { (1, 1) };
+    let needed = fitting((LATENCY_SAMPLES_MIN * rounds.0).div_ceil(rounds.1), basis);
+    let written = window.map(|(window, _)| window);
     LatencyRule {
         // Below the limit on a call even where that is short, else it would never be exceeded.
         p95: p95.map_or(Duration::from_millis(800).min(basis.timeout * 3 / 4), |(p95, _)| p95),
-        window: window.map_or_else(
+        window: written.map_or_else(
             || (20 * MINUTE).max(fitting(LATENCY_SAMPLES_ROOM, basis)).min(WINDOW_MAX),
-            |(window, _)| window,
+            |window| window.max(needed),
         ),
-        window_derived: window.is_none(),
+        window_derived: written.is_none_or(|window| window < needed),
         sustained: sustained.map_or((20 * MINUTE).max(basis.every), |(sustained, _)| sustained),
         min_samples: LATENCY_SAMPLES_MIN,
         severity: rule.severity(checker, "severity", Severity::Ticket),

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::classify::{HEALTH_URL, LADDER, WITHIN_DAYS};
 use crate::domain::incident::{Course, Incident, IncidentTurn, Need, ResolveCause, ToldAs, Worst, step};
+use crate::domain::latency::warm_up::Trend;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal};
@@ -33,12 +34,22 @@ impl MonitorState {
             Signal::Errors | Signal::Latency | Signal::Quality if open(Signal::Availability) => {
                 Some(HeldBy::Signal(Signal::Availability))
             }
-            Signal::Latency if self.warming.holds(now) => Some(HeldBy::ColdStart),
+            Signal::Latency if self.warms_up(now) => Some(HeldBy::ColdStart),
             Signal::Health if self.carries(Signal::Quality, beat) || about_to_tell => {
                 Some(HeldBy::Signal(Signal::Quality))
             }
             Signal::Health if self.carries(Signal::Errors, beat) => Some(HeldBy::Signal(Signal::Errors)),
             _ => None,
+        }
+    }
+
+    /// Whether slowness is that of a cold start: by what the server says or shows of one, up to a cap and unless slowness
+    /// does not fall; or by its falling back alone.
+    fn warms_up(&self, now: DateTime<Utc>) -> bool {
+        match self.warm_up.trend() {
+            Trend::FallsBack => true,
+            Trend::Unsaid => self.warming.holds(now),
+            Trend::Stays => false,
         }
     }
 

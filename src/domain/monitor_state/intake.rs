@@ -73,11 +73,14 @@ impl MonitorState {
         let mut fresh = Fresh::default();
         let rules = &beat.monitor.rules;
         let counts = beat.seen.kind.counts_for_percentiles();
+        let mut timed = Vec::new();
         for (ask, verdict) in beat.seen.asks.iter().zip(&beat.outcome.asks) {
             let by = AnsweredBy { variant: ask.variant, index: beat.seen.reached_index(ask) };
             if counts && ask.turn == AskTurn::Scheduled {
                 fresh.calls |= self.count_call(verdict, beat.now);
-                fresh.samples |= by.index && self.time_call(ask, verdict, beat.now);
+                if by.index && self.time_call(ask, verdict, beat.now) {
+                    timed.push(ask.elapsed);
+                }
             }
             fresh.answers |= self.hear(ask, verdict, by, beat);
             if matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. }) {
@@ -93,9 +96,11 @@ impl MonitorState {
         if counts && beat.monitor.canaries.is_empty() && beat.seen.tools.is_some() {
             for step in beat.seen.steps.iter().filter(|step| step.stage == Stage::Tools) {
                 self.latency.push(beat.now, step.elapsed, false);
-                fresh.samples = true;
+                timed.push(step.elapsed);
             }
         }
+        fresh.samples = !timed.is_empty();
+        self.warm_up.take(&mut timed);
         self.latency.trim(rules.latency.window, beat.now);
         self.errors.trim(rules.errors.window, beat.now);
         if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools, beat.now)) {

@@ -10,6 +10,7 @@ use crate::domain::contract::ToolsState;
 use crate::domain::errors::ErrorsWindow;
 use crate::domain::fleet::Provenance;
 use crate::domain::incident::Incident;
+use crate::domain::latency::warm_up::WarmUp;
 use crate::domain::latency::warming::Warming;
 use crate::domain::latency::window::LatencyWindow;
 use crate::domain::monitor::Monitor;
@@ -42,6 +43,7 @@ pub struct MonitorState {
     /// By what a restart is recognised.
     pub marks: RestartMarks,
     pub(super) warming: Warming,
+    pub(super) warm_up: WarmUp,
     pub(super) index_sight: IndexSight,
     pub(super) refused: bool,
     pub(super) restart_told_at: Option<DateTime<Utc>>,
@@ -123,6 +125,7 @@ impl MonitorState {
             tools: ToolsState::default(),
             marks: RestartMarks::default(),
             warming: Warming::default(),
+            warm_up: WarmUp::default(),
             index_sight: IndexSight::default(),
             refused: false,
             restart_told_at: None,
