@@ -10,15 +10,14 @@ use crate::daemon::day_bytes::DayBytes;
 use crate::daemon::kept_probe::KeptProbe;
 use crate::daemon::spending::Spending;
 use crate::daemon::transcript_policy::TranscriptPolicy;
-use crate::domain::answer::Turn;
 use crate::domain::context::Spread;
 use crate::domain::monitor::Monitor;
-use crate::domain::monitor_state::MonitorState;
+use crate::domain::monitor_state::{CanaryRound, MonitorState};
 use crate::domain::observation::{ConnectivityStep, Observation, Stage, Step, ToolsSeen};
 use crate::domain::outcome::Outcome;
 use crate::domain::protocol::Era;
 use crate::domain::rate_limit::Quiet;
-use crate::domain::schedule::{self, Doubt, PlannedAsk};
+use crate::domain::schedule::{self, PlannedAsk};
 use crate::domain::server_profile::{RecentAction, ServerProfile};
 use crate::domain::signal::Signal;
 use crate::domain::sources::source_pages;
@@ -55,15 +54,6 @@ pub(crate) struct MonitorRuntime {
     pub edited_unseen: bool,
     /// The roll-up shown last, and since when.
     pub(super) rolled_up: (RollUp, DateTime<Utc>),
-}
-
-/// Where a round of canaries stands.
-#[derive(Debug)]
-pub(crate) struct CanaryRound {
-    /// The order in which they are asked, as places in the file.
-    pub order: Vec<usize>,
-    /// Canaries the round has asked so far.
-    pub turn: usize,
 }
 
 /// The lists of tools that beats saw.
@@ -116,7 +106,7 @@ impl MonitorRuntime {
     /// A place for a monitor nobody has looked at yet.
     pub(crate) fn new(monitor: Arc<Monitor>, now: DateTime<Utc>) -> Self {
         Self {
-            round: CanaryRound { order: schedule::round(&monitor), turn: 0 },
+            round: CanaryRound::begin(&monitor),
             monitor,
             state: Arc::new(MonitorState::new(now)),
             profile: ServerProfile::default(),
@@ -158,9 +148,7 @@ impl MonitorRuntime {
 
     /// Takes note of what a beat saw and asked, whether or not it comes to be remembered.
     pub(crate) fn see(&mut self, seen: &Observation, now: DateTime<Utc>) {
-        // What there was no time for is still due.
-        let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
-        self.round.turn = self.round.turn.wrapping_add(asked);
+        self.round.see(seen);
         // One that answered nothing readable was asked all the same: once an hour is what the file promises.
         let asked_sources =
             |step: &Step| step.stage == Stage::Search && sources::TOOL_NAMES.contains(&step.label.as_str());
@@ -185,18 +173,8 @@ impl MonitorRuntime {
 
     /// Which canaries the next beat asks, and which ones as well as soon as one of its answers is wrong.
     pub(crate) fn asks(&self, now: DateTime<Utc>) -> (Vec<PlannedAsk>, Vec<usize>) {
-        let failing = self.state.wants_asking();
-        let (unheard, share) = self.state.wants_hearing(&self.monitor);
-        let spare = || self.spending.spare_calls(&self.monitor, now);
         let knows_way = self.listings.last.as_ref().is_some_and(|last| last.tools.fresh.is_some());
-        let room = if unheard.is_empty() { 0 } else { spare() };
-        let doubt = Doubt { failing: &failing, knows_way, unheard: &unheard, share, spare: room };
-        let asks = schedule::asks(&self.monitor, &self.round.order, self.round.turn, doubt);
-        // Where one wrong answer is enough, no beat is left between it and the page.
-        let at_once = self.monitor.rules.quality.after == 1 && !self.state.is_any_doubted() && unheard.is_empty();
-        let further = self.round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));
-        let further = if at_once { further.take(spare()).collect() } else { Vec::new() };
-        (asks, further)
+        self.state.asks(&self.monitor, &self.round, knows_way, &|| self.spending.spare_calls(&self.monitor, now))
     }
 
     /// How many pages of the source-listing tool the next beat may ask for; 0: it is not due.

@@ -23,13 +23,13 @@ use crate::daemon::rows::{ask_row, beat_row, changed_signals, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::answer::KeptText;
-use crate::domain::classify::classify;
+use crate::domain::classify::{classify, is_any_wrong};
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation};
-use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
+use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::paging::notification::Event;
 use crate::domain::schedule;
 use crate::domain::server_profile::ServerProfile;
@@ -243,11 +243,6 @@ async fn observe(
 
 /// What a probe showed, what it taught us of the server, and what it comes to.
 type Observed = (Observation, ServerProfile, Outcome);
-
-/// Whether an answer is wrong: the others say how far that reaches.
-fn is_any_wrong(monitor: &Monitor, seen: &Observation) -> bool {
-    classify(monitor, seen).asks.iter().any(|verdict| matches!(verdict, AskVerdict::Wrong { .. }))
-}
 
 fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
     let (asks, further) = runtime.asks(now);

@@ -110,6 +110,11 @@ fn expiring(seen: &Observation) -> Option<Finding> {
 /// The evidence key under which an expiry names the threshold it has passed; passing the next one is news.
 pub const WITHIN_DAYS: &str = "within_days";
 
+/// Whether an answer is wrong: the others say how far that reaches.
+pub(crate) fn is_any_wrong(monitor: &Monitor, seen: &Observation) -> bool {
+    classify(monitor, seen).asks.iter().any(|verdict| matches!(verdict, AskVerdict::Wrong { .. }))
+}
+
 /// Whether what a probe saw could be Serin's own lost uplink: nobody answered at all, and the server is another machine's.
 pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
     use FaultKind as K;

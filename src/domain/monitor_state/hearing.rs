@@ -4,12 +4,37 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::Variant;
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::state::MonitorState;
+use crate::domain::observation::Observation;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{CanaryHeard, Horizon, Roll};
+use crate::domain::schedule::{self, Doubt, PlannedAsk};
 use crate::domain::signal::{Phase, Signal};
+
+/// Where a round of canaries stands.
+#[derive(Debug)]
+pub(crate) struct CanaryRound {
+    /// The order in which they are asked, as places in the file.
+    pub order: Vec<usize>,
+    /// Canaries the round has asked so far.
+    pub turn: usize,
+}
+
+impl CanaryRound {
+    /// A round of which nothing was asked yet.
+    pub(crate) fn begin(monitor: &Monitor) -> Self {
+        Self { order: schedule::round(monitor), turn: 0 }
+    }
+
+    /// Takes note of what a beat asked.
+    pub(crate) fn see(&mut self, seen: &Observation) {
+        // What there was no time for is still due.
+        let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
+        self.turn = self.turn.wrapping_add(asked);
+    }
+}
 
 /// How many canaries are right, of those that say something.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,6 +50,27 @@ pub struct CanaryScore {
 }
 
 impl MonitorState {
+    /// Which canaries the next beat asks, and which ones as well as soon as one of its answers is wrong. `knows_way`: the
+    /// server's caches can be passed; `spare`: how many calls the day has room for beside the schedule.
+    pub(crate) fn asks(
+        &self,
+        monitor: &Monitor,
+        round: &CanaryRound,
+        knows_way: bool,
+        spare: &dyn Fn() -> usize,
+    ) -> (Vec<PlannedAsk>, Vec<usize>) {
+        let failing = self.wants_asking();
+        let (unheard, share) = self.wants_hearing(monitor);
+        let room = if unheard.is_empty() { 0 } else { spare() };
+        let doubt = Doubt { failing: &failing, knows_way, unheard: &unheard, share, spare: room };
+        let asks = schedule::asks(monitor, &round.order, round.turn, doubt);
+        // Where one wrong answer is enough, no beat is left between it and the page.
+        let at_once = monitor.rules.quality.after == 1 && !self.is_any_doubted() && unheard.is_empty();
+        let further = round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));
+        let further = if at_once { further.take(spare()).collect() } else { Vec::new() };
+        (asks, further)
+    }
+
     /// Canaries that the next beat should ask again: those that saw what is forbidden first; then the unconfirmed, those
     /// nearest to being confirmed before the others, so that a fault which strikes many is not told later; then the
     /// longest unheard. Each as it was asked when it was wrong.

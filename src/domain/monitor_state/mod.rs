@@ -19,5 +19,6 @@ mod thresholds;
 mod weigh;
 
 pub use decisions::ABSORBS;
+pub(crate) use hearing::CanaryRound;
 pub use hearing::CanaryScore;
 pub use state::{Beat, Decision, MonitorState};
