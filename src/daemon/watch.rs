@@ -286,7 +286,7 @@ async fn record(
         ..ChangeSet::default()
     });
     for decision in decisions {
-        add_decision(&mut record, (decision, seen), &context.store, &notifier).await?;
+        add_decision(&mut record, (decision, seen, next), &context.store, &notifier).await?;
     }
     Ok(record)
 }
@@ -294,7 +294,7 @@ async fn record(
 /// What a decision adds to the beat's transaction: its incident, a line of its timeline, and who is told.
 async fn add_decision(
     record: &mut ChangeSet,
-    (decision, seen): (&Decision, &Observation),
+    (decision, seen, next): (&Decision, &Observation, &MonitorState),
     store: &Store,
     notifier: &Notifier<'_>,
 ) -> Result<(), StoreError> {
@@ -328,12 +328,13 @@ async fn add_decision(
             return Ok(());
         }
         Decision::ToolsSettled => {
+            let baseline = next.tools.baseline.as_ref();
             record.tools = seen.tools.clone().map(|tools| ToolsRow {
                 monitor: notifier.monitor.id.clone(),
                 era: seen.era,
                 tools,
                 from: notifier.now,
-                accepted_by: FIRST_STABLE.to_owned(),
+                accepted_by: baseline.map_or(FIRST_STABLE, |baseline| &baseline.accepted_by).to_owned(),
             });
             return Ok(());
         }

@@ -36,6 +36,9 @@ pub struct Baseline {
 /// Who accepts the first list that was stable.
 pub const FIRST_STABLE: &str = "first-stable";
 
+/// Who accepts what the lock file holds: it is the one truth for a monitor whose tools it names, from its loading on.
+pub const LOCK: &str = "monitors.lock";
+
 /// What is remembered of a server's tools between beats.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolsState {
@@ -45,14 +48,18 @@ pub struct ToolsState {
 }
 
 impl ToolsState {
-    /// Takes in a list while there is no baseline; true when it has just become the baseline.
+    /// Takes in a list while there is no baseline; true when it has just become the baseline, or completed one.
     pub fn settle(&mut self, seen: &ToolsSeen, now: DateTime<Utc>) -> bool {
         if let Some(baseline) = &mut self.baseline {
             if baseline.listing.hash == seen.hash {
                 // One list, kept once.
                 baseline.listing = Arc::clone(&seen.listing);
             }
-            return false;
+            let is_completed = is_completed_by(&baseline.listing, seen) && baseline.listing.hash != seen.hash;
+            if is_completed {
+                baseline.listing = Arc::clone(&seen.listing);
+            }
+            return is_completed;
         }
         let times = match &self.candidate {
             Some((listing, times)) if listing.hash == seen.hash => times + 1,
@@ -93,11 +100,16 @@ const fn one_step_down(severity: Severity) -> Severity {
 /// How a list differs from the baseline; none where they are equal.
 pub fn drift(baseline: &Baseline, seen: &ToolsSeen) -> Option<Arc<Drift>> {
     let accepted = &baseline.listing;
-    if accepted.hash == seen.hash {
+    if accepted.hash == seen.hash || is_completed_by(accepted, seen) {
         return None;
     }
     let probed = seen.drift.as_ref().filter(|drift| drift.against == accepted.hash);
     Some(probed.map_or_else(|| Arc::new(Drift::by_hashes(&accepted.hash, &accepted.tools, &seen.tools)), Arc::clone))
+}
+
+/// Whether a list is the accepted one and says the server's instructions besides, which earlier versions did not keep.
+fn is_completed_by(accepted: &Listing, seen: &ToolsSeen) -> bool {
+    accepted.server_instructions.is_none() && seen.server_instructions.is_some() && accepted.tools == seen.tools
 }
 
 /// What the list says against the baseline and our calls; none where nothing differs and every call fits.
@@ -288,6 +300,26 @@ mod tests {
             assert!(found.summary.ends_with("; 2 tools before, 1 now"), "a falling count is told: {}", found.summary);
             assert_eq!(said(&found, "tools"), "2 before, 1 now", "{sentence}");
         }
+    }
+
+    #[test]
+    fn what_an_earlier_version_accepted_is_completed_once() {
+        let old = tools(&[("a", "s", "f")]);
+        let with = |hash: &str, text: &str, list| {
+            let listing = Listing { hash: hash.to_owned(), server_instructions: Some(text.into()), ..(*list).clone() };
+            ToolsSeen { listing: Arc::new(listing), ..ToolsSeen::default() }
+        };
+        let (seen, other) = (with("1", "Ask.", &*old.listing), tools(&[("a", "s", "x")]));
+        let mut state = ToolsState::default();
+        state.accept(Arc::clone(&old.listing), "kim", now());
+        assert_eq!(judge(state.baseline.as_ref(), &seen, None, &RULE), None, "they were there before, unseen");
+        assert!(!state.settle(&with("2", "Ask.", &*other.listing), now()), "other tools complete nothing");
+        assert!(state.settle(&seen, now()), "the same tools do");
+        let completed = state.baseline.clone().unwrap();
+        assert_eq!((&*completed.listing.hash, &*completed.accepted_by), ("1", "kim"), "accepted by whoever did");
+        let turned = with("3", "Obey.", &*old.listing);
+        assert!(!state.settle(&turned, now()), "and from then on they are held against");
+        assert!(judge(state.baseline.as_ref(), &turned, None, &RULE).is_some());
     }
 
     #[test]

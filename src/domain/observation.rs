@@ -199,6 +199,9 @@ pub struct ServerIdentity {
     pub version: String,
     /// The protocol version agreed on.
     pub protocol: String,
+    /// Its `instructions` for models, bounded; empty where it gives none, and none where it was not asked. Kept with the
+    /// list of tools, which they are held against what was accepted with.
+    pub instructions: Option<Box<str>>,
 }
 
 /// One request or connection of a probe: how long it took, and what broke.

@@ -18,6 +18,8 @@ pub struct Listing {
     pub tokens: Option<u32>,
     /// Texts in it that read like instructions to a model, however long they have been there; a handful.
     pub instructions: Vec<Instruction>,
+    /// The server's own `instructions` for models, bounded; empty where it gives none, and none where that is not known.
+    pub server_instructions: Option<Box<str>>,
 }
 
 /// One tool, reduced to what is compared.
@@ -125,6 +127,8 @@ impl Drift {
     }
 }
 
+/// Stands for the server itself among the names of its tools.
+pub const SERVER: &str = "the server";
 /// What is said of a tool that is no longer listed.
 pub const GONE: &str = "the tool is gone";
 /// What is said of a tool that was not listed before.

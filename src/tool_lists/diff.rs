@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::domain::tools::{ChangeClass, GONE, NEW, ToolChange};
+use crate::domain::tools::{ChangeClass, GONE, NEW, SERVER, ToolChange};
 use crate::tool_lists::diff_words::{SchemaSide, shown, value};
 use crate::tool_lists::instructions;
 use crate::tool_lists::json_schema::{DEPTH_MAX, keys};
@@ -39,6 +39,25 @@ pub(crate) fn changes(before: &[Value], now: &[Value]) -> Vec<ToolChange> {
         found.extend(turned(name, was, tool));
     }
     found
+}
+
+/// How a server's own instructions changed.
+pub(crate) fn instructions_changed(was: &str, now: &str) -> Vec<ToolChange> {
+    if was == now {
+        return Vec::new();
+    }
+    let mut differ = Differ { tool: SERVER, found: Vec::new(), left: PLACES_MAX };
+    match (was, now) {
+        ("", _) => differ.say(ChangeClass::Wording, "instructions are new".to_owned()),
+        (_, "") => differ.say(ChangeClass::Wording, "instructions are gone".to_owned()),
+        _ => differ.text("instructions", &was.into(), &now.into()),
+    }
+    let known = instructions::in_server(was);
+    let turned = instructions::in_server(now).filter(|one| known.as_ref().is_none_or(|was| was.excerpt != one.excerpt));
+    if let Some(one) = turned {
+        differ.say(ChangeClass::Instruction, format!("{} now {}: “{}”", one.place, one.sign, one.excerpt));
+    }
+    differ.found
 }
 
 fn by_name(tools: &[Value]) -> BTreeMap<&str, &Value> {

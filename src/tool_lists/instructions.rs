@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use crate::domain::tools::Instruction;
+use crate::domain::tools::{Instruction, SERVER};
 use crate::untrusted_text::{NAME_CHARS_MAX, escaped};
 
 /// Signs told of one tool: more say nothing more.
@@ -79,6 +79,13 @@ pub(crate) fn in_tool(tool: &Value) -> Vec<Instruction> {
     let mut found = Vec::new();
     walk(tool, "", "", name, &mut found);
     found
+}
+
+/// What of a server's own instructions reads like that; they are an instruction by nature, and most of them are a guide
+/// to its tools.
+pub(crate) fn in_server(text: &str) -> Option<Instruction> {
+    let (sign, excerpt) = in_text(text)?;
+    Some(Instruction { tool: SERVER.to_owned(), place: "instructions".to_owned(), sign: sign.to_owned(), excerpt })
 }
 
 /// Follows every text. `place` is where we are in words; `argument` is the path of the argument we are in.

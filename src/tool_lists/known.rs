@@ -12,3 +12,10 @@ pub struct KnownLists {
     /// The one seen last, where that is another.
     pub latest: Option<Arc<Listing>>,
 }
+
+impl KnownLists {
+    /// The server's instructions as they were known last; none where they never were.
+    pub(crate) fn instructions(&self) -> Option<&str> {
+        self.latest.iter().chain(&self.accepted).find_map(|listing| listing.server_instructions.as_deref())
+    }
+}

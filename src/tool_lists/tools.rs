@@ -62,6 +62,11 @@ const TELLING_PARTS: [&str; 3] = ["search", "retrieve", "query"];
 /// Reduces the tools of all pages. `search` finds the tool that canaries call and checks their call against its schema.
 /// A list that is remembered already is shared and not taken apart again.
 pub fn reduce(tools: &[Value], search: &Search, known: &KnownLists) -> ToolsSeen {
+    reduce_with(tools, None, search, known)
+}
+
+/// The same, with the server's own instructions where they are known: they are a part of what is accepted.
+pub fn reduce_with(tools: &[Value], instructions: Option<&str>, search: &Search, known: &KnownLists) -> ToolsSeen {
     let mut sorted: Vec<(&str, String, &Value)> =
         tools.iter().map(|tool| (name_of(tool), canonical(tool, Texts::Kept), tool)).collect();
     sorted.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
@@ -70,12 +75,20 @@ pub fn reduce(tools: &[Value], search: &Search, known: &KnownLists) -> ToolsSeen
         whole.update(text.as_bytes());
         whole.update(b"\n");
     }
+    if let Some(text) = instructions.filter(|text| !text.is_empty()) {
+        // No tool's text has this character, since JSON escapes it.
+        whole.update(b"\0");
+        whole.update(text.as_bytes());
+    }
     let hash = hex::encode(whole.finalize());
     // One too long to be kept has to be there whole until its tokens are counted.
     let remembered = known.latest.as_ref().filter(|known| known.hash == hash && known.tokens.is_some());
     let (listing, oversize) = match remembered {
         Some(known) => (Arc::clone(known), None),
-        None => taken_apart(&sorted, hash),
+        None => {
+            let (listing, oversize) = taken_apart(&sorted, hash);
+            (Listing { server_instructions: instructions.map(Box::from), ..listing }.into(), oversize)
+        }
     };
     let found = find(tools, search);
     ToolsSeen {
@@ -90,7 +103,7 @@ pub fn reduce(tools: &[Value], search: &Search, known: &KnownLists) -> ToolsSeen
 
 /// The list with each tool's hashes; and its text, where that is too long to be kept. `sorted` are names, canonical texts
 /// and tools.
-fn taken_apart(sorted: &[(&str, String, &Value)], hash: String) -> (Arc<Listing>, Option<Box<str>>) {
+fn taken_apart(sorted: &[(&str, String, &Value)], hash: String) -> (Listing, Option<Box<str>>) {
     let mut json = String::from("[");
     let mut seen = Vec::with_capacity(sorted.len());
     for (name, text, tool) in sorted {
@@ -107,7 +120,7 @@ fn taken_apart(sorted: &[(&str, String, &Value)], hash: String) -> (Arc<Listing>
     json.push(']');
     let is_long = json.len() > JSON_BYTES_MAX || written(&json, &seen) > WRITTEN_BYTES_MAX;
     let oversize = is_long.then(|| std::mem::replace(&mut json, NOT_KEPT.to_owned()).into_boxed_str());
-    (Arc::new(Listing { hash, tools: seen, json, ..Listing::default() }), oversize)
+    (Listing { hash, tools: seen, json, ..Listing::default() }, oversize)
 }
 
 /// Bytes of a list as it is written down: a text within JSON, in which each quote and each backslash takes one more.
@@ -116,13 +129,26 @@ fn written(json: &str, tools: &[ToolSeen]) -> usize {
     text(json) + tools.iter().map(|tool| text(&tool.name) + WRITTEN_HASHES).sum::<usize>()
 }
 
+/// The list that is pinned: these tools, with the server's own instructions.
+pub fn pinned(tools: &[Value], instructions: &str) -> Listing {
+    let mut seen = reduce_with(tools, Some(instructions), &Search::default(), &KnownLists::default());
+    let mut found = instructing_server(&seen);
+    found.extend(instructing(tools));
+    note_instructions(&mut seen, found);
+    Arc::unwrap_or_clone(seen.listing)
+}
+
 /// Holds a list against what is known: the calls that the monitor makes, and the list that was accepted.
 ///
 /// A list that is remembered already is shared and not looked at again.
 pub fn hold(mut seen: ToolsSeen, tools: &[Value], monitor: &Monitor, lists: &KnownLists) -> ToolsSeen {
     match remembered(&seen, lists) {
         Some(known) => seen.listing = known,
-        None => note_instructions(&mut seen, instructing(tools)),
+        None => {
+            let mut found = instructing_server(&seen);
+            found.extend(instructing(tools));
+            note_instructions(&mut seen, found);
+        }
     }
     compared(seen, tools, monitor, lists)
 }
@@ -132,6 +158,12 @@ pub(crate) fn remembered(seen: &ToolsSeen, lists: &KnownLists) -> Option<Arc<Lis
     // An accepted list without tokens was read back from the store and not looked at since.
     let looked_at = lists.accepted.as_ref().filter(|accepted| accepted.tokens.is_some());
     lists.latest.iter().chain(looked_at).find(|known| known.hash == seen.hash).cloned()
+}
+
+/// The server's own instructions, where they read like orders that are nobody's business to give.
+pub(crate) fn instructing_server(seen: &ToolsSeen) -> Vec<Instruction> {
+    let text = seen.server_instructions.as_deref().unwrap_or_default();
+    instructions::in_server(text).into_iter().collect()
 }
 
 /// Texts of some tools that read like instructions.
@@ -162,11 +194,15 @@ pub(crate) fn compared(mut seen: ToolsSeen, tools: &[Value], monitor: &Monitor, 
     seen.calls = known_calls(seen.search_tool.as_deref().and_then(|name| named(tools, name)), monitor);
     seen.invalid_call = seen.calls.why.first().filter(|_| seen.search_tool.is_some()).map(|(_, why)| why.clone());
     seen.drift = lists.accepted.as_ref().filter(|accepted| accepted.hash != seen.hash).map(|accepted| {
-        let drift = match kept_whole(&accepted.json) {
-            Some(before) => Drift::new(&accepted.hash, diff::changes(&before, tools)),
-            None => Drift::by_hashes(&accepted.hash, &accepted.tools, &seen.tools),
+        let mut changes = match kept_whole(&accepted.json) {
+            Some(before) => diff::changes(&before, tools),
+            None => Drift::by_hashes(&accepted.hash, &accepted.tools, &seen.tools).changes,
         };
-        Arc::new(drift)
+        // What an earlier version accepted says nothing of them.
+        if let (Some(was), Some(now)) = (&accepted.server_instructions, &seen.server_instructions) {
+            changes.extend(diff::instructions_changed(was, now));
+        }
+        Arc::new(Drift::new(&accepted.hash, changes))
     });
     seen
 }
@@ -193,7 +229,7 @@ fn known_calls(tool: Option<&Value>, monitor: &Monitor) -> KnownCalls {
 }
 
 /// The tools of a listing; none where only names and hashes were kept, which earlier versions wrote as a list of them.
-fn kept_whole(json: &str) -> Option<Vec<Value>> {
+pub(crate) fn kept_whole(json: &str) -> Option<Vec<Value>> {
     let tools: Vec<Value> = serde_json::from_str(json).ok()?;
     let hashes_only =
         tools.first().is_some_and(|tool| tool.get("full_hash").is_some() && tool.get("shape_hash").is_some());

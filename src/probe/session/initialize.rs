@@ -14,6 +14,10 @@ use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::reply::BrokenReply;
 use crate::untrusted_text::{NAME_CHARS_MAX, escaped};
 
+/// Bytes kept of a server's instructions, which clients put before every prompt: four thousand tokens. With a list of
+/// tools they are written down in what `store::listing` has room for.
+const INSTRUCTIONS_BYTES_MAX: usize = 16 * 1024;
+
 /// The label of the step that opens the event stream of HTTP+SSE.
 pub(crate) const STREAM: &str = "event stream";
 
@@ -70,5 +74,12 @@ pub(crate) fn identity(result: &Value, protocol: &str) -> ServerIdentity {
         let text = info.and_then(|info| info.get(key)?.as_str()).unwrap_or_default();
         escaped(text, NAME_CHARS_MAX)
     };
-    ServerIdentity { name: text("name"), version: text("version"), protocol: protocol.to_owned() }
+    let said = result.get("instructions").and_then(Value::as_str).unwrap_or_default();
+    let end = said.floor_char_boundary(INSTRUCTIONS_BYTES_MAX);
+    ServerIdentity {
+        name: text("name"),
+        version: text("version"),
+        protocol: protocol.to_owned(),
+        instructions: Some(said[..end].into()),
+    }
 }

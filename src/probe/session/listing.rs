@@ -277,9 +277,15 @@ impl Listed {
     }
 
     /// Reduces the list to what is compared; see [`tools::reduce`].
-    pub(crate) async fn reduced(&self, monitor: &Arc<Monitor>, lists: &KnownLists) -> ToolsSeen {
+    pub(crate) async fn reduced(
+        &self,
+        instructions: Option<&str>,
+        monitor: &Arc<Monitor>,
+        lists: &KnownLists,
+    ) -> ToolsSeen {
         let (tools, monitor, lists) = (Arc::clone(self.tools()), Arc::clone(monitor), lists.clone());
-        offload(self.bytes, move || tools::reduce(&tools, &monitor.search, &lists)).await
+        let instructions: Option<Box<str>> = instructions.map(Box::from);
+        offload(self.bytes, move || tools::reduce_with(&tools, instructions.as_deref(), &monitor.search, &lists)).await
     }
 
     /// Holds it against what is known: looks through a new list, slice by slice, and compares it; see [`tools::hold`].
@@ -287,7 +293,7 @@ impl Listed {
         match tools::remembered(&seen, lists) {
             Some(known) => seen.listing = known,
             None => {
-                let mut found = Vec::new();
+                let mut found = tools::instructing_server(&seen);
                 let mut from = 0;
                 while from < self.len() && !tools::is_enough(&found) {
                     let (until, list) = ((from + SLICE).min(self.len()), Arc::clone(self.tools()));
@@ -340,8 +346,9 @@ mod tests {
         let monitor = Arc::new(Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") }));
         let memory = ListingMemory::default();
         let first = built(vec![raw()], text.len()).await.unwrap();
-        let seen =
-            first.held(first.reduced(&monitor, &KnownLists::default()).await, &monitor, &KnownLists::default()).await;
+        let seen = first
+            .held(first.reduced(None, &monitor, &KnownLists::default()).await, &monitor, &KnownLists::default())
+            .await;
         let remember = |lists: &KnownLists| first.to_remember((Era::Modern, lists), (&seen, None), &memory);
         assert!(remember(&KnownLists::default()).is_none(), "it came for the first time");
         let lists = KnownLists { accepted: None, latest: Some(Arc::clone(&seen.listing)) };

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::domain::fault::FaultKind;
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Observation, Stage, ToolsSeen};
+use crate::domain::observation::{Observation, ServerIdentity, Stage, ToolsSeen};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
 use crate::probe::access::unauthenticated_check;
@@ -121,12 +121,12 @@ async fn converse(
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
     let mut opened = meet(caller, programs, monitor, profile, seen).await?;
-    let mut listed = list_tools(caller, opened.era, (assignment, declared), seen).await;
+    let mut listed = list_tools(caller, &opened, (assignment, declared), seen).await;
     if listed.is_none() && is_forgotten(&mut seen.steps, caller, profile) {
         seen.era = None;
         opened = Box::pin(open(caller, monitor, profile, &mut seen.steps)).await?;
         met(caller, &opened, seen);
-        listed = list_tools(caller, opened.era, (assignment, declared), seen).await;
+        listed = list_tools(caller, &opened, (assignment, declared), seen).await;
     }
     let Some(tools) = listed else {
         return Some(opened);
@@ -174,7 +174,8 @@ pub(crate) async fn meet(
 fn met(caller: &Caller<'_>, opened: &Opened, seen: &mut Observation) {
     seen.era = Some(opened.era);
     seen.transport = Some(caller.transport());
-    seen.server = Some(opened.server.clone());
+    // What it instructs models by is kept with its tools, once for a whole fleet of replicas.
+    seen.server = Some(ServerIdentity { instructions: None, ..opened.server.clone() });
 }
 
 /// Connects to the server's address; none where that failed.
@@ -196,14 +197,17 @@ async fn connect(caller: &mut Caller<'_>, profile: &mut ServerProfile, seen: &mu
 /// All pages of tools/list; none where it failed, or where the search tool that canaries need is not there.
 async fn list_tools(
     caller: &mut Caller<'_>,
-    era: Era,
+    opened: &Opened,
     (assignment, declared): (&Assignment, &Declared),
     seen: &mut Observation,
 ) -> Option<Listed> {
-    let monitor = &*assignment.monitor;
+    let (monitor, era) = (&*assignment.monitor, opened.era);
     let mut clock = StepClock::start(Stage::Tools, "tools/list");
     let lists = &assignment.lists;
-    let outcome = all_pages_unless(declared.listing.last(lists), caller, era, &mut clock).await;
+    let instructions = opened.server.instructions.as_deref().or_else(|| lists.instructions());
+    let known = declared.listing.last(lists);
+    let known = known.filter(|known| known.seen.server_instructions.as_deref() == instructions);
+    let outcome = all_pages_unless(known, caller, era, &mut clock).await;
     let (tools, mut fault) = match outcome {
         Ok(tools) => (Some(tools), None),
         Err(fault) => (None, Some(fault)),
@@ -211,7 +215,7 @@ async fn list_tools(
     if let Some(tools) = &tools {
         let (reduced, dropped) = match tools.known() {
             Some(known) => (known.seen.clone(), known.dropped.clone()),
-            None => Box::pin(read(tools, era, assignment, declared)).await,
+            None => Box::pin(read(tools, (era, instructions), assignment, declared)).await,
         };
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
             let detail = dropped.unwrap_or_else(|| {
@@ -232,11 +236,11 @@ async fn list_tools(
 /// What a list comes to that is not the one before, and why clients leave its search tool out where they do.
 async fn read(
     tools: &Listed,
-    era: Era,
+    (era, instructions): (Era, Option<&str>),
     Assignment { monitor, lists, .. }: &Assignment,
     declared: &Declared,
 ) -> (ToolsSeen, Option<String>) {
-    let mut reduced = tools.reduced(monitor, lists).await;
+    let mut reduced = tools.reduced(instructions, monitor, lists).await;
     let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
     if dropped.is_some() {
         reduced.search_tool = None;

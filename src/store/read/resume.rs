@@ -151,6 +151,9 @@ fn listing(row: &SqliteRow) -> Result<(String, Arc<Listing>), StoreError> {
         serde_json::from_value(value["tools"].take()).map_err(|error| unreadable(&error))?;
     let json = value["json"].as_str().ok_or_else(|| unreadable(&"no listing"))?.to_owned();
     let tools = tools.into_iter().map(|(name, full_hash, shape_hash)| ToolSeen { name, full_hash, shape_hash });
-    let listing = Listing { hash: hash.clone(), tools: tools.collect(), json, ..Listing::default() };
+    // Earlier versions kept none, which says nothing of what the server gave.
+    let server_instructions = value["instructions"].as_str().map(Box::from);
+    let listing =
+        Listing { hash: hash.clone(), tools: tools.collect(), json, server_instructions, ..Listing::default() };
     Ok((hash, Arc::new(listing)))
 }

@@ -134,10 +134,10 @@ pub(in crate::store) async fn blob(
     Ok(())
 }
 
-/// Each tool's hashes by name, and the listing itself as text; read back by `resume`.
+/// Each tool's hashes by name, the listing itself as text, and the server's instructions; read back by `resume`.
 fn snapshot(listing: &Listing) -> String {
     let tools: Vec<_> = listing.tools.iter().map(|tool| (&tool.name, &tool.full_hash, &tool.shape_hash)).collect();
-    serde_json::json!({ "tools": tools, "json": listing.json }).to_string()
+    serde_json::json!({ "tools": tools, "json": listing.json, "instructions": listing.server_instructions }).to_string()
 }
 
 fn changes_text(changes: &[ToolChange]) -> String {
