@@ -188,7 +188,17 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
 /// The file, read and free of faults; its log settings are in force and its warnings told.
 fn configuration(options: &Options) -> anyhow::Result<(ConfigSource, config::Loaded)> {
     let source = source::read(&options.config)?;
-    let loaded = config::load_afresh(&source, &*options.env, Unset::Refuse)?;
+    let load = |source: &ConfigSource| config::load_afresh(source, &*options.env, Unset::Refuse);
+    let (source, loaded) = match load(&source) {
+        Ok(loaded) => (source, loaded),
+        Err(faults) => {
+            // What is pinned wrongly must not keep anybody from being watched; the first look at the files raises it.
+            let bare = source.without_locks();
+            let loaded = load(&bare).map_err(|_| faults.clone())?;
+            tracing::error!("monitors.lock has faults; nothing counts as pinned until it is mended\n{faults}");
+            (bare, loaded)
+        }
+    };
     (options.logging)(&loaded.settings.log);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");

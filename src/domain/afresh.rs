@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Auth, Monitor, MonitorId, OAuth, ProbeIdentity, Program, Reach};
+use crate::domain::pinned::Pinned;
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::secret::{Address, Secret};
+use crate::domain::tools::Listing;
 
 impl Fleet {
     /// The same fleet, sharing nothing with this one.
@@ -27,10 +29,11 @@ impl Fleet {
     }
 }
 
-/// The secrets that were copied already.
+/// The secrets and the pinned lists of tools that were copied already.
 #[derive(Default)]
 struct Copying<'a> {
     secrets: HashMap<&'a str, Secret>,
+    listings: HashMap<*const Listing, Arc<Listing>>,
 }
 
 impl<'a> Copying<'a> {
@@ -42,8 +45,17 @@ impl<'a> Copying<'a> {
             auth: self.auth(&monitor.auth),
             identity: monitor.identity.as_ref().and(identity).cloned(),
             health: monitor.health.iter().map(|address| self.address(address)).collect(),
+            pinned: monitor.pinned.as_deref().map(|pinned| Arc::new(self.pinned(pinned))),
             ..monitor.clone()
         }
+    }
+
+    fn pinned(&mut self, pinned: &Pinned) -> Pinned {
+        let mut listing = |listing: &Arc<Listing>| {
+            let copy = self.listings.entry(Arc::as_ptr(listing));
+            Arc::clone(copy.or_insert_with(|| Arc::new(Listing::clone(listing))))
+        };
+        Pinned { tools: pinned.tools.as_ref().map(&mut listing), ..pinned.clone() }
     }
 
     fn reach(&mut self, reach: &'a Reach) -> Reach {

@@ -13,6 +13,7 @@ mod access;
 mod hidden;
 mod included;
 mod keys;
+mod pinned;
 mod plan;
 mod refused;
 mod schema;

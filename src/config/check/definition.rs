@@ -18,6 +18,11 @@ use crate::domain::search::{Fresh, Search, SearchFields};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::wanted::{ExpectedText, Pattern, TextSigns, Wanted};
 
+mod pins;
+
+pub use pins::asked;
+pub(in crate::config) use pins::of_pinned;
+
 /// Keys that a plan names earlier than the hash counts them, each with the one that it stands before.
 const NAMED_BEFORE: &[(&str, &str)] =
     &[("close_sessions", "proxy"), ("rules.health", "rules.quality"), ("rules.freshness", "rules.context")];

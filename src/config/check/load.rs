@@ -1,12 +1,14 @@
-//! From a file, with all that it includes, to what it declares, or to everything that is wrong with it.
+//! From a file, with all that it includes and the locks beside them, to what it declares, or to everything that is wrong with it.
 
 use std::path::Path;
 
 use crate::config::check::checker::{Checker, Unset};
 use crate::config::check::document;
+use crate::config::check::pinned::{self, LockRead};
 use crate::config::check::process::ProcessSettings;
 use crate::config::read::diagnostic::{Collector, Diagnostic, Diagnostics, Text, TextSpan};
 use crate::config::read::include;
+use crate::config::read::lock_files::LockFile;
 use crate::config::read::source::ConfigSource;
 use crate::config::read::tree::{self, Budget};
 use crate::domain::fleet::{Fleet, IncludedFile, Provenance};
@@ -22,7 +24,7 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
-/// Checks a file, with those it includes, and gives what they declare, or everything that is wrong with them.
+/// Checks a file, with those it includes and their locks, and gives what they declare, or everything that is wrong with them.
 ///
 /// `env` looks a variable up; tests and the demo give their own. Reads the files that `${file:…}`
 /// names, so it blocks.
@@ -32,9 +34,15 @@ pub fn load(
     strictness: Unset,
 ) -> Result<Loaded, Diagnostics> {
     let mut found = Collector::default();
-    let bytes = || std::iter::once(&source.bytes).chain(source.included.iter().map(|file| &file.bytes));
+    let declaring = 1 + source.included.len();
+    let locks = || source.locks.iter();
+    let bytes = || {
+        let first = std::iter::once(&source.bytes).chain(source.included.iter().map(|file| &file.bytes));
+        first.chain(locks().map(|lock| &lock.bytes))
+    };
     let lossy: Vec<_> = bytes().map(|bytes| include::text(bytes)).collect();
     let names = std::iter::once(&source.name).chain(source.included.iter().map(|file| &file.name));
+    let names = names.chain(locks().map(|lock| &lock.name));
     let mut texts: Vec<Text<'_>> = Vec::with_capacity(lossy.len());
     for (name, text) in names.zip(&lossy) {
         let next = texts.last().map_or_else(|| Text::first(name, text), |before| before.followed_by(name, text));
@@ -52,25 +60,41 @@ pub fn load(
     let mut trees = Vec::with_capacity(texts.len());
     if found.errors() == 0 {
         let mut budget = Budget::default();
-        trees.extend(texts.iter().filter_map(|text| tree::parse(*text, &mut budget, &mut found)));
+        trees.extend(texts[..declaring].iter().filter_map(|text| tree::parse(*text, &mut budget, &mut found)));
     }
-    if trees.len() < texts.len() {
+    if trees.len() < declaring {
         return Err(found.finish(&texts, true));
     }
+    let locks = locks_read(&texts[declaring..], source, &mut found);
     let folder = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
     let paths = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
     let folders = texts.iter().zip(paths).map(|(text, path)| (text.start, folder(path))).collect();
     let mut checker = Checker::new(found, env, strictness, folders);
-    let parts = document::document(&mut checker, &trees, source);
+    let mut parts = document::document(&mut checker, &trees, source);
+    if let Some((_, fleet)) = &mut parts {
+        let file_of = |line| texts[..declaring].partition_point(|text| text.line <= line).saturating_sub(1);
+        pinned::attach(&mut checker, &locks, &mut fleet.monitors, file_of);
+    }
     let refused = checker.found.errors() > 0;
     let diagnostics = checker.found.finish(&texts, false);
     match parts {
         Some((settings, mut fleet)) if !refused => {
-            fleet.provenance = provenance(source, &texts);
+            fleet.provenance = provenance(source, &texts[..declaring]);
             Ok(Loaded { settings, fleet, warnings: diagnostics.warnings })
         }
         _ => Err(diagnostics),
     }
+}
+
+/// The locks as trees; an empty file is a lock in which nothing is pinned.
+fn locks_read<'r, 'a>(texts: &[Text<'a>], source: &'r ConfigSource, found: &mut Collector) -> Vec<LockRead<'r, 'a>> {
+    let mut budget = Budget::default();
+    let read = |(file, text): (&'r LockFile, &Text<'a>)| {
+        let is_empty = text.text.trim().is_empty();
+        let tree = if is_empty { None } else { tree::parse(*text, &mut budget, found) };
+        LockRead { text: *text, tree, file }
+    };
+    source.locks.iter().zip(texts).map(read).collect()
 }
 
 /// Checks as [`load`] does, and copies what it found into fresh memory: what reading a large file leaves behind is given

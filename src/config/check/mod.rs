@@ -2,7 +2,7 @@
 //!
 //! Read `keys` (what may stand where), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
 //! files together), then the sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor),
-//! `answer_text`, `search`, `rules`, `forbidden_sources`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; last
+//! `answer_text`, `search`, `rules`, `forbidden_sources`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
 //! `definition`.
 
 pub(super) mod keys;
@@ -12,7 +12,7 @@ pub(super) mod scalars;
 pub(super) mod numbers;
 pub(super) mod addresses;
 pub(super) mod layers;
-pub(super) mod definition;
+pub mod definition;
 pub(super) mod auth;
 pub(super) mod answer_text;
 pub(super) mod forbidden_sources;
@@ -32,4 +32,5 @@ pub(super) mod retention;
 pub(crate) mod process;
 pub(super) mod including;
 pub(super) mod document;
+pub mod pinned;
 pub(crate) mod load;

@@ -1,6 +1,6 @@
 //! Files as they stand: bytes, what they include, YAML as a tree that keeps its places, and how a fault in them is said.
 //!
-//! Read `bytes`, `glob` and `include` (the files beside the first), `stamp` (are they still the same), `source` (all with
+//! Read `bytes`, `glob` and `include` (the files beside the first), `lock_files`, `stamp` (are they still the same), `source` (all with
 //! their commit), `node` (values with their places) and `tree` (how they are put together; `map_keys` and `redaction` help
 //! it), `syntax` (what was meant where that fails), `diagnostic` (how it is said), `reference` (`${…}`).
 
@@ -14,5 +14,6 @@ pub(super) mod syntax;
 pub(super) mod tree;
 pub(super) mod reference;
 pub(super) mod include;
+pub mod lock_files;
 pub(super) mod stamp;
 pub mod source;

@@ -1,6 +1,7 @@
 //! The file as it was read, with all that it includes: bytes, the names pages show them under, and the commit they
 //! stand at.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,12 +9,13 @@ use std::time::SystemTime;
 
 use crate::config::read::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes};
 use crate::config::read::include::{self, Expansion, GlobFinding, Included, Memo};
+use crate::config::read::lock_files::{self, LockFile, lock_of};
 use crate::config::read::stamp::ReadFiles;
 
 /// Names the commit where the file does not lie in a git checkout, such as in a container image.
 pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
 
-/// One monitors.yaml and the files it includes, each read once; everything after works on these bytes, so that hash,
+/// One monitors.yaml, the files it includes and the locks beside them, each read once; everything after works on these bytes, so that hash,
 /// commit and content agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigSource {
@@ -27,7 +29,9 @@ pub struct ConfigSource {
     pub included: Vec<Included>,
     /// What is to be said about its globs.
     pub findings: Vec<GlobFinding>,
-    /// SHA-256 over the bytes, lowercase hex; where files are included, over the names and hashes of all.
+    /// The locks beside all these.
+    pub locks: Vec<LockFile>,
+    /// SHA-256 over the bytes, lowercase hex; where there are more files, over the names and hashes of all.
     pub hash: String,
     /// The git commit, with `-dirty` behind it where these bytes are not what it holds; none outside git.
     pub commit: Option<String>,
@@ -78,8 +82,10 @@ impl SourceReader {
         let bytes = read_bytes(&self.path, FILE_BYTES_MAX)?;
         let (source, expansions) = ConfigSource::with(&self.path, bytes, &mut self.memo);
         if source.findings.is_empty() {
-            let files = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
-            let settled = ReadFiles::settled(files.map(PathBuf::as_path), expansions, read_at);
+            let files = || std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
+            let locks: BTreeSet<PathBuf> = files().map(|path| lock_of(path)).collect();
+            let files = files().map(PathBuf::as_path);
+            let settled = ReadFiles::settled(files, locks.into_iter(), expansions, read_at);
             self.read = settled.map(|files| (source.hash.clone(), files));
         }
         self.is_confirmed = matches!(
@@ -102,20 +108,45 @@ impl ConfigSource {
         let mut source = Self {
             path: path.to_owned(),
             name,
-            hash: hash(&bytes),
+            hash: String::new(),
             bytes,
             included: Vec::new(),
             findings: Vec::new(),
+            locks: Vec::new(),
             commit: None,
         };
         let gathered = include::gather(&source.path, &source.name, &source.bytes, memo);
         (source.included, source.findings) = (gathered.files, gathered.findings);
-        if !source.included.is_empty() {
-            let mut all = source.hash.clone();
-            source.included.iter().for_each(|file| all += &format!("\n{} {}", hash(&file.bytes), file.name));
-            source.hash = hash(all.as_bytes());
-        }
+        let included = source.included.iter().map(|file| (&*file.path, &*file.name));
+        source.locks = lock_files::gather(std::iter::once((&*source.path, &*source.name)).chain(included));
+        source.hash = source.hash_of_all();
         (source, gathered.expansions)
+    }
+
+    /// The same without its locks, as if nothing had ever been pinned.
+    #[must_use]
+    pub fn without_locks(mut self) -> Self {
+        self.locks.clear();
+        self.hash = self.hash_of_all();
+        self
+    }
+
+    fn hash_of_all(&self) -> String {
+        let mut all = hash(&self.bytes);
+        if self.included.is_empty() && self.locks.is_empty() {
+            return all;
+        }
+        self.included.iter().for_each(|file| all += &format!("\n{} {}", hash(&file.bytes), file.name));
+        for LockFile { name, bytes, trouble, .. } in &self.locks {
+            all += &format!("\n{} {name} {}", hash(bytes), trouble.as_deref().unwrap_or_default());
+        }
+        hash(all.as_bytes())
+    }
+
+    /// Every file beside the first, with what was read of it.
+    fn further(&self) -> impl Iterator<Item = (&Path, &[u8])> {
+        let included = self.included.iter().map(|file| (&*file.path, &*file.bytes));
+        included.chain(self.locks.iter().map(|lock| (&*lock.path, &*lock.bytes)))
     }
 
     /// Everything that was read as one text, in which lines are numbered as places are.
@@ -141,7 +172,7 @@ fn git_commit(source: &ConfigSource) -> Option<String> {
     let commit = object(&git(folder, &["rev-parse", "--verify", "HEAD"], None)?)?;
     let held = git(folder, &["rev-parse", "--verify", &format!("HEAD:./{name}")], None);
     let read = git(folder, &["hash-object", "--stdin", "--path", name], Some(&source.bytes));
-    let clean = held.is_some() && held == read && holds_included(folder, &source.included);
+    let clean = held.is_some() && held == read && holds_further(folder, source);
     Some(if clean { commit } else { format!("{commit}-dirty") })
 }
 
@@ -151,15 +182,15 @@ pub fn committed(path: &Path) -> Option<String> {
     git(path.parent()?, &["show", &format!("HEAD:./{}", path.file_name()?.to_str()?)], None)
 }
 
-/// Whether the checkout's commit holds the included files. Two questions for all of them, so they are hashed from the
-/// disk; what is there no longer as it was read counts as another content.
-fn holds_included(folder: &Path, included: &[Included]) -> bool {
-    if included.is_empty() {
+/// Whether the checkout's commit holds the included files and the locks. Two questions for all of them, so they are hashed
+/// from the disk; what is there no longer as it was read counts as another content.
+fn holds_further(folder: &Path, source: &ConfigSource) -> bool {
+    if source.further().next().is_none() {
         return true;
     }
     let (mut paths, mut names) = (String::new(), String::new());
-    for file in included {
-        let Ok(path) = file.path.canonicalize() else { return false };
+    for (path, _) in source.further() {
+        let Ok(path) = path.canonicalize() else { return false };
         let inside = path.strip_prefix(folder).ok().and_then(Path::to_str).filter(|name| !name.contains('\n'));
         let Some(name) = inside else { return false };
         paths += &format!("{name}\n");
@@ -167,8 +198,8 @@ fn holds_included(folder: &Path, included: &[Included]) -> bool {
     }
     let read = git(folder, &["hash-object", "--stdin-paths"], Some(paths.as_bytes()));
     let held = git(folder, &["cat-file", "--batch-check=%(objectname)"], Some(names.as_bytes()));
-    let unmoved = |file: &Included| read_bytes(&file.path, FILE_BYTES_MAX).is_ok_and(|bytes| bytes == file.bytes);
-    read.is_some() && read == held && included.iter().all(unmoved)
+    let unmoved = |(path, bytes): (&Path, &[u8])| read_bytes(path, FILE_BYTES_MAX).is_ok_and(|now| now == bytes);
+    read.is_some() && read == held && source.further().all(unmoved)
 }
 
 /// What git answers, without the line break at its end; none where git is absent or says no.

@@ -48,14 +48,18 @@ impl FileStamp {
 #[derive(Debug)]
 pub(super) struct ReadFiles {
     files: Vec<(PathBuf, FileStamp)>,
+    /// Files that need not be there: none of one that is not.
+    locks: Vec<(PathBuf, Option<FileStamp>)>,
     expansions: Vec<Expansion>,
     until: Instant,
 }
 
 impl ReadFiles {
-    /// Of files whose reading began at `read_at`; none where one of them is not there, or may change unseen.
+    /// Of files whose reading began at `read_at`; none where one of them is not there, or may change unseen. `locks` need
+    /// not be there, and may come.
     pub(super) fn settled<'f>(
         files: impl Iterator<Item = &'f Path>,
+        locks: impl Iterator<Item = PathBuf>,
         expansions: Vec<Expansion>,
         read_at: SystemTime,
     ) -> Option<Self> {
@@ -64,18 +68,27 @@ impl ReadFiles {
             Some((path.to_owned(), stamp))
         };
         let files = files.map(stamped).collect::<Option<Vec<_>>>()?;
-        Some(Self { files, expansions, until: Instant::now() + READ_EVERY })
+        let stamped = |path: PathBuf| {
+            let stamp = FileStamp::of(&path);
+            (path, stamp)
+        };
+        let locks: Vec<_> = locks.map(stamped).collect();
+        if !locks.iter().all(|(_, stamp)| stamp.is_none_or(|stamp| stamp.is_settled(read_at))) {
+            return None;
+        }
+        Some(Self { files, locks, expansions, until: Instant::now() + READ_EVERY })
     }
 
     /// Whether both readings found the same files.
     pub(super) fn are_those_of(&self, other: &Self) -> bool {
-        self.files == other.files
+        self.files == other.files && self.locks == other.locks
     }
 
     /// Whether reading them again would give the same.
     pub(super) fn are_unchanged(&self) -> bool {
         Instant::now() < self.until
             && self.files.iter().all(|(path, stamp)| FileStamp::of(path) == Some(*stamp))
+            && self.locks.iter().all(|(path, stamp)| FileStamp::of(path) == *stamp)
             && self
                 .expansions
                 .iter()
@@ -94,11 +107,13 @@ mod tests {
 
     #[test]
     fn whatever_changes_is_read_again() {
-        let changes: [Change; 6] = [
+        let changes: [Change; 8] = [
             (|folder| fs::write(folder.join("m.yaml"), "version: 2").unwrap(), "another content of the same length"),
             (|folder| fs::write(folder.join("teams/b.yaml"), "").unwrap(), "a file that comes under a glob"),
             (|folder| fs::remove_file(folder.join("teams/a.yaml")).unwrap(), "one that goes"),
             (|folder| fs::write(folder.join("teams/a.yaml"), "").unwrap(), "one that is emptied"),
+            (|folder| fs::write(folder.join("monitors.lock"), "").unwrap(), "a lock that comes"),
+            (|folder| fs::remove_file(folder.join("teams/monitors.lock")).unwrap(), "one that goes"),
             (
                 |folder| {
                     fs::write(folder.join("new"), "version: 1").unwrap();
@@ -119,10 +134,12 @@ mod tests {
             fs::create_dir(folder.path().join("teams")).unwrap();
             let files = [folder.path().join("m.yaml"), folder.path().join("teams/a.yaml")];
             files.iter().for_each(|file| fs::write(file, "version: 1").unwrap());
+            fs::write(folder.path().join("teams/monitors.lock"), "version: 1").unwrap();
             let read = |read_at| {
+                let locks = files.iter().map(|file| file.with_file_name("monitors.lock"));
                 let (folder, glob) = (folder.path().to_owned(), "teams/*.yaml".to_owned());
                 let expansions = vec![Expansion { folder, glob, files: vec![files[1].clone()] }];
-                ReadFiles::settled(files.iter().map(PathBuf::as_path), expansions, read_at)
+                ReadFiles::settled(files.iter().map(PathBuf::as_path), locks, expansions, read_at)
             };
             let now = SystemTime::now();
             assert!(read(now).is_none(), "written just now, it may change again and look the same");
