@@ -33,6 +33,9 @@ const BACKUP: &str = "SERIN_TEST_BACKUP";
 /// How many times the child is killed.
 const KILLS: usize = 50;
 
+/// What is pinned of a monitor, in turn: nothing at first.
+const LOCKS: [Option<&str>; 3] = [None, Some("first"), Some("second")];
+
 /// A Monday at midnight, and so many minutes on.
 fn at(minutes: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_789_948_800 + minutes * 60, 0).expect("a moment")
@@ -76,6 +79,7 @@ fn record(monitor: &str, minute: i64) -> ChangeSet {
                 tools: Some(Duration::from_micros(3_000 + draw(salt + 2) % 900)),
                 health: None,
             },
+            lock_hash: LOCKS[usize::try_from(minute / 700).unwrap_or(0) % LOCKS.len()].map(Box::from),
             ..beats::beat(MonitorId::new(monitor), at(minute))
         }),
         asks: if is_down { Vec::new() } else { vec![ask(0), ask(1)] },
@@ -169,6 +173,9 @@ async fn sealing_changes_nothing_that_is_read() {
     let strips = store.recent_beats(at(0)).await.expect("strips");
     let slices = store.latency(&monitor, from, until, Duration::from_secs(900)).await.expect("slices");
     assert_eq!((before.0.len(), hours.len(), days.len()), (1580, 27, 2), "a beat a minute");
+    let mut locks: Vec<i64> = past(&store, "a").await.iter().map(|beat| beat.shape.lock).collect();
+    locks.dedup();
+    assert_eq!(locks, [0, 1, 2], "each lock has a number, and none is 0");
 
     tidy(&store, at(minutes)).await;
     // The hour that is running, and the one that was over for less than a quarter of an hour, still have rows.

@@ -2,6 +2,7 @@
 
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Answer, Ask, CacheWord};
+use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Judged, Outcome, Verdict};
@@ -72,7 +73,12 @@ pub(super) fn marks_row(runtime: &MonitorRuntime, next: &MonitorState) -> MarksR
     }
 }
 
-pub(super) fn beat_row(seen: &Observation, outcome: &Outcome, next: &MonitorState, config_hash: &str) -> BeatRow {
+pub(super) fn beat_row(
+    seen: &Observation,
+    outcome: &Outcome,
+    next: &MonitorState,
+    (config_hash, monitor): (&str, &Monitor),
+) -> BeatRow {
     let tools = seen.steps.iter().find(|step| step.stage == Stage::Tools && step.fault.is_none());
     BeatRow {
         monitor: seen.monitor.clone(),
@@ -93,6 +99,7 @@ pub(super) fn beat_row(seen: &Observation, outcome: &Outcome, next: &MonitorStat
         stages: stage_times(seen),
         fresh_connection: tools.is_some_and(|step| step.fresh_connection),
         config_hash: config_hash.to_owned(),
+        lock_hash: monitor.pinned.as_ref().map(|pinned| pinned.hash.as_str().into()),
         // What showed us nothing was weighed by nobody.
         judged: if outcome.verdict == Verdict::Unknown { [Judged::UNKNOWN; 8] } else { next.judged() },
         sources: seen.sources.as_ref().map(|sources| SourcesLook {

@@ -270,7 +270,7 @@ async fn record(
     let Judged { seen, outcome, next: Next { state: next, profile, .. }, decisions, texts, .. } = judged;
     let notifier = Notifier { fleet, monitor: &runtime.monitor, now };
     let mut record = Box::new(ChangeSet {
-        beat: Some(beat_row(seen, outcome, next, &fleet.provenance.hash)),
+        beat: Some(beat_row(seen, outcome, next, (&fleet.provenance.hash, &runtime.monitor))),
         asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
         texts: texts.clone(),
         signals: changed_signals(runtime, next),

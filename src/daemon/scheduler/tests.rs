@@ -171,5 +171,5 @@ fn quiet(id: &MonitorId) -> BeatRow {
     let now = Utc::now();
     let seen = Observation::blank(id.clone(), BeatKind::Scheduled, now, now);
     let outcome = Outcome { verdict: Verdict::Good, ..classify(&docs(), &seen) };
-    beat_row(&seen, &outcome, &crate::domain::monitor_state::MonitorState::new(now), "")
+    beat_row(&seen, &outcome, &crate::domain::monitor_state::MonitorState::new(now), ("", &docs()))
 }

@@ -87,7 +87,8 @@ async fn miss(
     if why == BeatSeen::Missed {
         context.live.metrics().miss(1);
     }
-    let row = BeatRow::unmade(monitor.id.clone(), scheduled_at, why, config_hash);
+    let lock_hash = monitor.pinned.as_ref().map(|pinned| pinned.hash.as_str().into());
+    let row = BeatRow { lock_hash, ..BeatRow::unmade(monitor.id.clone(), scheduled_at, why, config_hash) };
     let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
     match tokio::time::timeout(MISS_MAX, noted).await {
         Ok(Ok(())) => {}

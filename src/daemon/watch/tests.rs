@@ -21,7 +21,10 @@ async fn quiet_beat(
         noted: None,
         started: Instant::now(),
     };
-    let record = ChangeSet { beat: Some(beat_row(&seen, &outcome, &next.state, "")), ..ChangeSet::default() };
+    let record = ChangeSet {
+        beat: Some(beat_row(&seen, &outcome, &next.state, ("", &runtime.monitor))),
+        ..ChangeSet::default()
+    };
     let mark = BeatMark { at: now, verdict: Verdict::Good, reason: None, elapsed_ms: 1.0 };
     let counted = Counted { mark, lived: lived(), scheduled: true };
     remembered(&context, &mut runtime, next, (Ok(Box::new(record)), Vec::new()), counted).await

@@ -30,6 +30,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("starts", include_str!("../../../migrations/sqlite/0010_starts.sql")),
     ("texts", include_str!("../../../migrations/sqlite/0011_texts.sql")),
     ("judged", include_str!("../../../migrations/sqlite/0012_judged.sql")),
+    ("locks", include_str!("../../../migrations/sqlite/0013_locks.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

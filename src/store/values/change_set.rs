@@ -123,6 +123,8 @@ pub struct BeatRow {
     pub fresh_connection: bool,
     /// Hash of the file in force at its start.
     pub config_hash: String,
+    /// Hash of what was pinned of the monitor then; none where nothing was.
+    pub lock_hash: Option<Box<str>>,
     /// What it says of each signal, in [`Signal::ALL`]'s order.
     pub judged: [Judged; 8],
     /// The list of sources, where it was looked at.
@@ -147,6 +149,7 @@ impl BeatRow {
             stages: StageTimes::default(),
             fresh_connection: false,
             config_hash,
+            lock_hash: None,
             judged: [Judged::UNKNOWN; 8],
             sources: None,
         }

@@ -12,14 +12,16 @@ use crate::store::values::known_texts::KnownTexts;
 use crate::store::values::rows::{Bound, Rows};
 use crate::store::write::intern::Interned;
 
+/// Stands for no lock among the numbers of locks.
+const NO_LOCK: i64 = 0;
 /// Characters kept of a source's name; a hostile server must not fill our disk with one answer.
 const SOURCE_CHARS_MAX: usize = 200;
 
 static BEATS: Rows = Rows::new(
     "INSERT INTO beats (started_at, monitor, location, scheduled_at, kind, era, transport, fresh_connection, seen, \
      outcome, reason, stage, elapsed, connect_elapsed, handshake_elapsed, tools_elapsed, health_elapsed, config, signals, source_count, \
-     newest_source, newest_known) VALUES ",
-    22,
+     newest_source, newest_known, lock) VALUES ",
+    23,
     " ON CONFLICT (started_at, monitor, location) DO NOTHING",
 );
 static ASKS: Rows = Rows::new(
@@ -52,12 +54,20 @@ static CONFIGS: Rows = Rows::new(
 )
 .with_row("(?, ?, '', 0, '')");
 
+static LOCKS: Rows = Rows::new(
+    "INSERT INTO locks (number, hash) VALUES ",
+    2,
+    " ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING number, hash",
+);
+
 /// What the writer remembers of interned texts.
 #[derive(Debug)]
 pub(in crate::store) struct Names {
     sources: Interned,
     lists: Interned,
     configs: Interned,
+    /// Hashes of what is pinned of a monitor.
+    locks: Interned,
     /// Canaries' ids, which packs name by a number.
     pub(in crate::store) canaries: Interned,
     /// Which texts are on disk; shared with whoever has one to keep.
@@ -73,8 +83,9 @@ impl Names {
         let lists = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM ranked_lists", &LISTS).await?;
         let configs =
             Interned::load(connection, "SELECT COALESCE(MAX(number), 0) FROM config_versions", &CONFIGS).await?;
+        let locks = Interned::load(connection, "SELECT COALESCE(MAX(number), 0) FROM locks", &LOCKS).await?;
         let canaries = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM canary_names", &CANARIES).await?;
-        Ok(Self { sources, lists, configs, canaries, texts: Arc::default(), fresh_texts: Vec::new() })
+        Ok(Self { sources, lists, configs, locks, canaries, texts: Arc::default(), fresh_texts: Vec::new() })
     }
 
     /// The number of a file's hash.
@@ -92,6 +103,7 @@ impl Names {
         self.sources.keep();
         self.lists.keep();
         self.configs.keep();
+        self.locks.keep();
         self.canaries.keep();
         self.texts.keep(self.fresh_texts.drain(..));
     }
@@ -101,6 +113,7 @@ impl Names {
         self.sources.forget();
         self.lists.forget();
         self.configs.forget();
+        self.locks.forget();
         self.canaries.forget();
         self.fresh_texts.clear();
     }
@@ -120,8 +133,9 @@ pub(in crate::store) async fn append(
 ) -> Result<(), sqlx::Error> {
     let beats: Vec<&BeatRow> = records.iter().filter_map(|record| record.beat.as_ref()).collect();
     names.configs.learn(connection, beats.iter().map(|beat| beat.config_hash.as_str())).await?;
-    let configs = &names.configs;
-    BEATS.run(connection, &beats, |query, beat| bind_beat(query, beat, configs)).await?;
+    names.locks.learn(connection, beats.iter().filter_map(|beat| beat.lock_hash.as_deref())).await?;
+    let numbers = (&names.configs, &names.locks);
+    BEATS.run(connection, &beats, |query, beat| bind_beat(query, beat, numbers)).await?;
 
     let asks: Vec<PlacedAsk<'_>> = records.iter().flat_map(|record| placed(record)).collect();
     let shown = asks.iter().flat_map(|placed| placed.ask.sources.iter()).map(|source| bounded(source));
@@ -177,7 +191,7 @@ fn bounded(source: &str) -> &str {
     source.char_indices().nth(SOURCE_CHARS_MAX).map_or(source, |(end, _)| &source[..end])
 }
 
-fn bind_beat(query: Bound, beat: &BeatRow, configs: &Interned) -> Bound {
+fn bind_beat(query: Bound, beat: &BeatRow, (configs, locks): (&Interned, &Interned)) -> Bound {
     query
         .bind(beat.started_at.timestamp_micros())
         .bind(beat.monitor.as_str())
@@ -201,6 +215,7 @@ fn bind_beat(query: Bound, beat: &BeatRow, configs: &Interned) -> Bound {
         .bind(beat.sources.map(|sources| sources.count))
         .bind(beat.sources.and_then(|sources| sources.newest).map(|newest| newest.timestamp_micros()))
         .bind(beat.sources.map(|sources| sources.knows_newest))
+        .bind(beat.lock_hash.as_deref().and_then(|hash| locks.get(hash)).unwrap_or(NO_LOCK))
 }
 
 fn bind_text(query: Bound, source: i64, text: &KeptText) -> Bound {
