@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, ack, backup, bench, check, demo, export, incidents, init, logging, manual, mcp, plan, probe, recheck,
+    accept, ack, backup, bench, check, demo, export, incidents, init, logging, manual, mcp, pin, plan, probe, recheck,
     restore, run, said_once, schema, status,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -34,6 +34,7 @@ enum Command {
     Schema(schema::SchemaArgs),
     Plan(plan::PlanArgs),
     Probe(probe::ProbeArgs),
+    Pin(pin::PinArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
     Incidents(incidents::IncidentsArgs),
@@ -68,6 +69,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => wait(init::command(args)),
         Command::Run(args) => wait(run::run(args, logging)),
         Command::Probe(args) => wait(probe::command(args)),
+        Command::Pin(args) => wait(pin::run(args)),
         Command::Recheck(args) => wait(recheck::run(args)),
         Command::Accept(args) => wait(accept::run(args)),
         Command::Incidents(args) => wait(incidents::run(args)),

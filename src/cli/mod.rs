@@ -15,6 +15,7 @@ pub(crate) mod remote;
 pub(crate) mod known_ids;
 pub(crate) mod recheck;
 pub(crate) mod accept;
+pub(crate) mod pin;
 pub(crate) mod incidents;
 pub(crate) mod ack;
 pub(crate) mod mcp;

@@ -283,6 +283,14 @@ fn writable(text: &str) -> bool {
     !text.trim().is_empty() && text.chars().count() <= NAME_CHARS_MAX && escaped(text, NAME_CHARS_MAX) == text
 }
 
+/// The argument by which a tool is told how many results are wanted; none where it takes none that we know.
+pub(crate) fn count_argument(tool: &Value) -> Option<&'static str> {
+    let properties = input_schema(tool).get("properties")?;
+    COUNT_NAMES.into_iter().find(|name| {
+        properties.get(name).is_some_and(|property| property["type"] == "integer" || property["type"] == "number")
+    })
+}
+
 fn is_required(schema: &Value, name: &str) -> bool {
     schema.get("required").and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == name))
 }

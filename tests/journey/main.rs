@@ -14,6 +14,7 @@ mod extent;
 mod slowness;
 mod reach;
 mod drift;
+mod pins;
 mod hostile;
 mod endings;
 mod manners;

@@ -20,7 +20,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Base64 of 32 bytes.
-const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+pub(crate) const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 /// What links in messages start with; nobody listens there.
 pub(crate) const PUBLIC: &str = "https://serin.example.org";
 /// Far beyond what anything takes, even on a machine that does much else.
@@ -94,6 +94,11 @@ impl Stage {
         self.signal("HUP");
     }
 
+    /// Where a file beside the configuration lies.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Puts a file beside the configuration; an empty one is taken away.
     pub(crate) fn beside(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
@@ -150,7 +155,7 @@ impl Stage {
         self.inbox.hooks().iter().map(read).filter(|message| about(message, monitor)).collect()
     }
 
-    /// Waits until what the API says of a monitor is as wanted.
+    /// Waits until what the API says of a monitor, or of a part of it such as `docs/tools`, is as wanted.
     pub(crate) async fn until(&self, what: &str, monitor: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let waiting = async {
             let mut events = self.client.get(format!("{}/events", self.pages)).send().await.unwrap();

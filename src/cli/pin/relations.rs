@@ -1,0 +1,89 @@
+//! Which relations hold between a question and the same question asked otherwise: each is asked as often as there are
+//! runs, over all canaries in turn, and holds only where no answer broke it.
+
+use std::sync::Arc;
+
+use crate::cli::pin::runs::{Refusal, Runs, once};
+use crate::domain::answer::{Answer, CacheWord, Turn, Variant};
+use crate::domain::monitor::Monitor;
+use crate::domain::pinned::Relation;
+use crate::domain::quality::pinning;
+use crate::domain::schedule::PlannedAsk;
+use crate::domain::search::Search;
+use crate::domain::server_profile::ServerProfile;
+use crate::tool_lists::callable::count_argument;
+use crate::tool_lists::tools;
+
+/// Relations that take searches of their own; that the same question brings the same list shows in the runs.
+const ASKED: [Relation; 3] = [Relation::Prefix, Relation::CaseAndBlanks, Relation::Nonce];
+
+/// The most requests that looking at relations takes.
+pub(super) fn calls(monitor: &Monitor, runs: u32) -> u64 {
+    const OPENING_LISTING_CLOSING: u64 = 4;
+    let each = if monitor.canaries.is_empty() { 0 } else { OPENING_LISTING_CLOSING + u64::from(runs) };
+    each * ASKED.len() as u64
+}
+
+/// The relations that held.
+pub(super) async fn held(
+    monitor: &Arc<Monitor>,
+    profile: &ServerProfile,
+    runs: &Runs,
+) -> Result<Vec<Relation>, Refusal> {
+    let answered = monitor.canaries.iter().enumerate();
+    let answers = answered.flat_map(|(nth, canary)| runs.answers(nth).into_iter().map(|answer| (&*canary.id, answer)));
+    let lists = pinning::lists(answers);
+    let mut held = Vec::new();
+    if !lists.is_empty() && runs.observations.len() > 1 && lists.values().all(|seen| seen.len() == 1) {
+        held.push(Relation::SameTwice);
+    }
+    for relation in ASKED {
+        let Some(asked) = altered(monitor, runs, relation) else { continue };
+        let variant = if relation == Relation::Nonce { Variant::Plain } else { Variant::Fresh };
+        let ask = |canary| PlannedAsk { canary, turn: Turn::Scheduled, variant };
+        let asks = (0..asked.canaries.len()).map(ask).collect();
+        let seen = once(&Arc::new(asked), profile, asks, None).await.ok_or(Refusal::Interrupted)?;
+        let keeps = |(canary, answer): (&str, &Answer)| {
+            // A nonce that a cache answers passes none.
+            let is_answered = relation != Relation::Nonce || answer.cache != CacheWord::Hit;
+            is_answered && lists.get(canary).is_some_and(|lists| pinning::holds(relation, lists, answer))
+        };
+        let answers = seen.asks.iter().map(|ask| Some((&*ask.canary, ask.result.as_ref()?.as_ref().ok()?)));
+        if answers.map(|answer| answer.is_some_and(keeps)).fold(!seen.asks.is_empty(), |all, one| all && one) {
+            held.push(relation);
+        }
+    }
+    Ok(held)
+}
+
+/// The monitor with its questions as a relation asks them, in turn, as many as there were runs; none where this server
+/// has no way to be asked so.
+fn altered(monitor: &Monitor, runs: &Runs, relation: Relation) -> Option<Monitor> {
+    let search = match relation {
+        Relation::Prefix => fewer(monitor, runs)?,
+        _ => monitor.search.clone(),
+    };
+    let seed = runs.observations.first().map_or(0, |seen| seen.started_at.timestamp_subsec_nanos());
+    let turn =
+        monitor.canaries.iter().cycle().take(if monitor.canaries.is_empty() { 0 } else { runs.observations.len() });
+    let canaries = turn.zip(1_u32..).map(|(canary, nth)| {
+        let query = pinning::altered(relation, &canary.query, seed.wrapping_add(nth.wrapping_mul(0x9E37_79B9)));
+        crate::domain::monitor::Canary { query, ..canary.clone() }
+    });
+    Some(Monitor { canaries: canaries.collect(), search, health: Vec::new(), ..monitor.clone() })
+}
+
+/// The search with fewer results asked for: half of what it asks for, else of what it got.
+fn fewer(monitor: &Monitor, runs: &Runs) -> Option<Search> {
+    let seen = runs.tools()?;
+    let listed = tools::kept_whole(&seen.json)?;
+    let name = count_argument(tools::named(&listed, seen.search_tool.as_deref()?)?)?;
+    let got = (0..monitor.canaries.len()).flat_map(|nth| runs.answers(nth)).map(|answer| answer.hits.len()).max()?;
+    let asked = monitor.search.arguments.get(name).and_then(|json| json.parse::<usize>().ok()).unwrap_or(got);
+    let half = asked.min(got) / 2;
+    (half > 0).then(|| {
+        let mut search = monitor.search.clone();
+        search.arguments.insert(name.to_owned(), half.to_string());
+        search
+    })
+}
