@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config;
 use crate::config::check::checker::Unset;
+use crate::config::describe::lock;
 use crate::config::read::source::{self, ConfigSource};
 use crate::daemon::delivery_worker::DeliveryWorker;
 use crate::daemon::loop_context::LoopContext;
@@ -50,8 +51,6 @@ const FILES_ASSUMED: u64 = 1024;
 const FILES_WANTED: u64 = 65_536;
 /// Beats a second that one thread carries with room to spare: a beat takes some 300 µs of it.
 const BEATS_PER_THREAD: f64 = 1_000.0;
-/// The approved baseline, in git beside the configuration (DESIGN §2).
-const LOCK_FILE: &str = "monitors.lock";
 
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = reload::Environment;
@@ -151,11 +150,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let mut web = WebState::new(
         Arc::clone(&context.live),
         store.clone(),
-        state::Settings {
-            listen: address,
-            token: loaded.settings.token.clone(),
-            lock: options.config.with_file_name(LOCK_FILE),
-        },
+        state::Settings { listen: address, token: loaded.settings.token.clone(), lock_entry: lock::with_tools },
         fleets.clone(),
         commands,
         shutdown.clone(),

@@ -1,12 +1,17 @@
-//! `serin accept ID`: makes the tools a server gives now the accepted ones, in somebody's name.
+//! `serin accept ID`: makes the tools a server gives now the accepted ones, in somebody's name; or says what to commit,
+//! where a lock holds them.
 
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::cli::init::append::replace;
 use crate::cli::known_ids::no_monitor;
 use crate::cli::remote::{Remote, RemoteArgs, somebody};
+use crate::config::describe::lock::with_entry;
 use crate::domain::wording::counted;
 
 /// The move is one commit away; a Serin whose database stands still tries on by itself.
@@ -18,6 +23,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 ///
 /// Prints what changed, then has the running Serin move the accepted list to exactly this one. An incident about the
 /// change ends with cause `accepted`; one about searches that no longer fit stays open until they fit.
+///
+/// Where monitors.lock holds the accepted list, nothing moves: the entry to commit there is printed, the incident is
+/// taken in your name, and ends when such a lock is loaded.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AcceptArgs {
     /// The monitor's id.
@@ -29,6 +37,9 @@ pub(crate) struct AcceptArgs {
     /// Only print what changed.
     #[arg(long)]
     pub show: bool,
+    /// Put the entry to commit into this lock instead of printing it; every other entry there stays as it is.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     #[command(flatten)]
     remote: RemoteArgs,
 }
@@ -36,7 +47,7 @@ pub(crate) struct AcceptArgs {
 /// Shows, asks and waits for the move.
 ///
 /// # Errors
-/// Where no Serin answers, it knows no such monitor, or it refuses: nothing differs, the list is old, a lock file holds it.
+/// Where no Serin answers, it knows no such monitor, or it refuses: nothing differs, the list is old.
 pub(crate) async fn run(args: AcceptArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
     let id: String = url::form_urlencoded::byte_serialize(args.monitor.as_bytes()).collect();
@@ -50,11 +61,20 @@ pub(crate) async fn run(args: AcceptArgs) -> anyhow::Result<ExitCode> {
     if args.show {
         return Ok(ExitCode::SUCCESS);
     }
+    let lock = answer.body["lock"].as_str();
+    anyhow::ensure!(
+        lock.is_some() || args.out.is_none(),
+        "nothing is pinned of '{}', so there is no entry to write; leave --out away, or run `serin pin`",
+        args.monitor
+    );
     // The list that was just printed, and no other.
     let hash = answer.body["seen"]["hash"].clone();
     let actor = args.actor.clone().unwrap_or_else(somebody);
     let asked = remote.post(&format!("/monitors/{id}/accept"), &json!({ "actor": actor, "hash": hash })).await?;
     anyhow::ensure!(asked.status < 300, "not accepted: {}", asked.error());
+    if let Some(lock) = lock {
+        return locked(&args, lock, &answer.body, &actor);
+    }
     let since = Instant::now();
     while since.elapsed() < MOVED_WITHIN {
         let now = remote.get(&path).await?;
@@ -71,6 +91,38 @@ pub(crate) async fn run(args: AcceptArgs) -> anyhow::Result<ExitCode> {
         tokio::time::sleep(LOOK_EVERY).await;
     }
     anyhow::bail!("asked for, and not done within {} s; the monitor's page shows when it is", MOVED_WITHIN.as_secs())
+}
+
+/// Prints the entry to commit, or writes it; the incident was taken already.
+fn locked(args: &AcceptArgs, lock: &str, body: &Value, actor: &str) -> anyhow::Result<ExitCode> {
+    let entry = body["lock_entry"].as_str();
+    let entry =
+        entry.ok_or_else(|| anyhow::anyhow!("this list cannot be pinned: it is too long, or names a tool twice"))?;
+    let ends = format!(
+        "{lock} holds the accepted tools: taken by {actor}; the incident ends when a lock with these is loaded"
+    );
+    match &args.out {
+        None => {
+            anstream::println!("{entry}");
+            anstream::eprintln!("{ends}\nput this in place of the entry '{}' and commit it", args.monitor);
+        }
+        Some(out) => {
+            write(out, &args.monitor, entry)?;
+            anstream::println!("{ends}\n{} has the entry: commit it", out.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(out: &Path, monitor: &str, entry: &str) -> anyhow::Result<()> {
+    let before = match std::fs::read_to_string(out) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => anyhow::bail!("{} cannot be read: {error}", out.display()),
+    };
+    let text = with_entry(&before, monitor, entry)
+        .map_err(|mend| anyhow::anyhow!("{} cannot be added to: {mend}", out.display()))?;
+    replace(out, &text).map_err(|error| anyhow::anyhow!("{} cannot be written: {error}", out.display()))
 }
 
 /// What changed, for a terminal. Everything in it was escaped by the probe.

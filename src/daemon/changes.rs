@@ -11,12 +11,13 @@ use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
+use crate::domain::observation::ToolsSeen;
 use crate::domain::paging::notification::Event;
 use crate::live::state::LiveChange;
 use crate::store::StoreError;
-use crate::store::values::change_set::{ActionRow, ChangeSet};
+use crate::store::values::change_set::{ActionRow, ChangeSet, ToolsRow};
 
-/// Takes another declaration over; what the edited rules no longer warrant ends.
+/// Takes another declaration over, and the tools that the lock holds for it; what neither warrants any longer ends.
 ///
 /// # Errors
 /// Where the store fails; the runtime is unchanged then.
@@ -27,8 +28,18 @@ pub(crate) async fn edit(
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let mut next = MonitorState::clone(&runtime.state);
-    let ended = next.reconsider(&monitor, now);
-    end(context, runtime, next, ended, now).await?;
+    let mut ended = next.reconsider(&monitor, now);
+    let locked = next.is_behind_lock(&monitor);
+    let last = runtime.listings.last.as_ref().map(|last| &*last.tools);
+    ended.extend(next.take_lock(&monitor, last, now));
+    let tools = next.tools.baseline.as_ref().filter(|_| locked).map(|locked| ToolsRow {
+        monitor: monitor.id.clone(),
+        era: None,
+        tools: ToolsSeen { listing: Arc::clone(&locked.listing), ..ToolsSeen::default() },
+        from: now,
+        accepted_by: locked.accepted_by.clone(),
+    });
+    end(context, runtime, next, (ended, tools), now).await?;
     if monitor.definition_hash != runtime.monitor.definition_hash {
         context.prober.release(&monitor.id).await;
     }
@@ -48,7 +59,7 @@ pub(crate) async fn remove(
 ) -> Result<(), StoreError> {
     let mut next = MonitorState::clone(&runtime.state);
     let ended = next.remove(now);
-    end(context, runtime, next, ended, now).await?;
+    end(context, runtime, next, (ended, None), now).await?;
     context.prober.release(&runtime.monitor.id).await;
     context.uplink.note_egress(&context.alerts, &runtime.monitor.id, None, now);
     context.live.remove(&runtime.monitor.id);
@@ -92,18 +103,18 @@ pub(super) async fn end(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
     next: MonitorState,
-    ended: Vec<Incident>,
+    (ended, tools): (Vec<Incident>, Option<ToolsRow>),
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let fleet = Arc::clone(&context.fleet.borrow());
     let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
-    let mut record = ChangeSet { signals: changed_signals(runtime, &next), ..ChangeSet::default() };
+    let mut record = ChangeSet { signals: changed_signals(runtime, &next), tools, ..ChangeSet::default() };
     for incident in ended {
         record.outbox.push(notifier.resolved(&context.store, &incident).await?);
         record.timeline.push(timeline(Event::IncidentResolved, &incident, "serin", now));
         record.incidents.push(incident);
     }
-    if !record.signals.is_empty() || !record.incidents.is_empty() {
+    if !record.signals.is_empty() || !record.incidents.is_empty() || record.tools.is_some() {
         context.store.commit(record.clone()).await?;
     }
     runtime.state = Arc::new(next);

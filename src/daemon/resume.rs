@@ -73,7 +73,7 @@ pub(crate) async fn runtimes(
             runtime.history.hours = hours.into();
         }
     }
-    marks(store, &mut runtimes).await?;
+    marks(store, &mut runtimes, now).await?;
     known(store, &mut runtimes, now).await?;
     Ok(runtimes.into_values().map(settled).collect())
 }
@@ -183,11 +183,18 @@ fn last(ask: &AskLine, incident: Option<&Incident>) -> Option<AskVerdict> {
     }
 }
 
-async fn marks(store: &Store, runtimes: &mut HashMap<MonitorId, MonitorRuntime>) -> Result<(), StoreError> {
+async fn marks(
+    store: &Store,
+    runtimes: &mut HashMap<MonitorId, MonitorRuntime>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
     for row in store.tools_baselines().await? {
         if let Some(runtime) = runtimes.get_mut(&row.monitor) {
             let (listing, accepted_by) = (row.tools.listing, row.accepted_by);
-            runtime.state_mut().tools.baseline = Some(Baseline { listing, accepted_by, accepted_at: row.from });
+            let monitor = Arc::clone(&runtime.monitor);
+            let state = runtime.state_mut();
+            state.tools.baseline = Some(Baseline { listing, accepted_by, accepted_at: row.from });
+            state.take_lock(&monitor, None, now);
         }
     }
     for row in store.marks().await? {

@@ -105,10 +105,12 @@ impl SeenListings {
 impl MonitorRuntime {
     /// A place for a monitor nobody has looked at yet.
     pub(crate) fn new(monitor: Arc<Monitor>, now: DateTime<Utc>) -> Self {
+        let mut state = MonitorState::new(now);
+        state.take_lock(&monitor, None, now);
         Self {
             round: CanaryRound::begin(&monitor),
             monitor,
-            state: Arc::new(MonitorState::new(now)),
+            state: Arc::new(state),
             profile: ServerProfile::default(),
             history: BeatHistory::new(now),
             spending: Spending::new(now),
@@ -128,6 +130,11 @@ impl MonitorRuntime {
     /// How it stands, to be put right; what pages are drawn of stays as it was.
     pub(crate) fn state_mut(&mut self) -> &mut MonitorState {
         Arc::make_mut(&mut self.state)
+    }
+
+    /// Whether a declaration says anything else, or the lock beside it holds other tools.
+    pub(crate) fn is_changed_by(&self, monitor: &Monitor) -> bool {
+        monitor.definition_hash != self.monitor.definition_hash || self.state.is_behind_lock(monitor)
     }
 
     /// Takes another declaration over; what was learnt of another address is forgotten.

@@ -370,7 +370,7 @@ impl Scheduler {
                     return self.start(id, BeatKind::Recheck, Utc::now());
                 }
                 // Moved within the file: nothing to weigh, nothing to remember.
-                PendingChange::Edit(monitor) if monitor.definition_hash == runtime.monitor.definition_hash => {
+                PendingChange::Edit(monitor) if !runtime.is_changed_by(&monitor) => {
                     runtime.declare(monitor);
                     slot.runtime = Some(runtime);
                 }

@@ -8,7 +8,7 @@ use url::form_urlencoded;
 
 use crate::web::actions;
 use crate::web::state::WebState;
-use crate::web::tools;
+use crate::web::tools::{self, Kept};
 
 /// Remembers who took an incident last on this browser, so that nobody types a name at night twice.
 pub(crate) const ACTOR_COOKIE: &str = "serin_actor";
@@ -58,7 +58,8 @@ pub(crate) async fn accept(
     Form(taking): Form<Accepting>,
 ) -> Response {
     let said = match tools::ask_to_accept(&state, &id, &taking.actor, Some(&taking.hash)).await {
-        Ok(()) => "accepted",
+        Ok(Kept::Here) => "accepted",
+        Ok(Kept::InLock) => "locked",
         Err(problem) => match problem.status {
             StatusCode::CONFLICT => "refused",
             StatusCode::UNPROCESSABLE_ENTITY => "who",

@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     fn settings(listen: &str) -> Settings {
-        Settings { listen: listen.parse().unwrap(), token: None, lock: "monitors.lock".into() }
+        Settings { listen: listen.parse().unwrap(), token: None, lock_entry: |_, _| None }
     }
 
     #[test]

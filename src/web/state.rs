@@ -1,7 +1,6 @@
 //! What every handler gets: handles onto the rest of Serin, nothing of its own but who is signed in.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::deliver::internal::InternalAlerts;
 use crate::domain::fleet::Fleet;
+use crate::domain::monitor::Monitor;
 use crate::domain::schedule::Command;
 use crate::domain::secret::Secret;
+use crate::domain::tools::Listing;
 use crate::live::state::LiveState;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -23,6 +24,10 @@ const STREAMS_ASSUMED: usize = 256;
 /// A page waits this long for one answer of the database, then shows what memory has.
 pub const STORE_WAIT_MAX: Duration = Duration::from_secs(2);
 
+/// The entry of a monitor's lock with these tools in place of those that it holds, as it is to be committed; none where
+/// nothing is pinned of it, or these cannot be.
+pub type LockEntry = fn(&Monitor, &Arc<Listing>) -> Option<String>;
+
 /// What the web needs to know of `serin:`; the public address is read from the fleet, which reloads.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -30,8 +35,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The token for the API and for signing in; none: everybody on loopback may look.
     pub token: Option<Secret>,
-    /// The lock file beside the configuration, whether or not it is there.
-    pub lock: PathBuf,
+    /// Writes a monitor's entry of its lock, with other tools in it.
+    pub lock_entry: LockEntry,
 }
 
 /// Handles for handlers; cheap to clone.

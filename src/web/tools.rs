@@ -1,7 +1,6 @@
 //! A monitor's tools for tools: what is accepted, what is seen, how they differ, and who accepts it.
 
 use std::collections::BTreeMap;
-use std::path::Path as File;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::contract::Baseline;
 use crate::domain::monitor::MonitorId;
 use crate::domain::schedule::Command;
+use crate::domain::signal::Signal;
 use crate::domain::tools::{Drift, Instruction, ToolChange};
 use crate::live::state::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
@@ -22,8 +22,6 @@ use crate::web::state::WebState;
 
 /// A list that is older than so many beats may not be what the server gives now, so nobody accepts it.
 const STALE_BEATS: u32 = 3;
-/// A lock file of ten thousand monitors is a few megabytes; more is no lock file.
-const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ToolsBody {
@@ -40,6 +38,10 @@ pub(crate) struct ToolsBody {
     broken_calls: u32,
     /// Why, by canary; the first few.
     broken: BTreeMap<String, String>,
+    /// The lock that holds the accepted list, where one does: then a commit moves it, and nobody here.
+    lock: Option<String>,
+    /// What to commit there so that what is seen is accepted; none where nothing differs.
+    lock_entry: Option<String>,
     history: Vec<PastBody>,
 }
 
@@ -94,20 +96,36 @@ pub(crate) struct Acceptance {
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<ToolsBody>, Problem> {
     let view = found(&state, &id)?;
     let history = state.ask(state.store.listings(&view.id)).await?;
-    Ok(Json(body(&view, history)))
+    let locked = locked(&state, &view);
+    Ok(Json(body(&view, history, locked)))
 }
 
-/// `POST /api/v1/monitors/{id}/accept` with `{"actor": "…", "hash": "…"}`: 202, the move follows.
+/// `POST /api/v1/monitors/{id}/accept` with `{"actor": "…", "hash": "…"}`: 202, the move follows. Where a lock holds the
+/// accepted list it does not move: whoever asks takes the incident, and commits what the lock is to hold.
 pub(crate) async fn accept(
     State(state): State<WebState>,
     Path(id): Path<String>,
     Json(acceptance): Json<Acceptance>,
 ) -> Result<StatusCode, Problem> {
-    ask_to_accept(&state, &id, &acceptance.actor, acceptance.hash.as_deref()).await.map(|()| StatusCode::ACCEPTED)
+    ask_to_accept(&state, &id, &acceptance.actor, acceptance.hash.as_deref()).await.map(|_| StatusCode::ACCEPTED)
 }
 
-/// Asks for a monitor's tools to be accepted as they are.
-pub(crate) async fn ask_to_accept(state: &WebState, id: &str, actor: &str, hash: Option<&str>) -> Result<(), Problem> {
+/// Where the accepted list of a monitor stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// With us: it moves when somebody accepts another.
+    Here,
+    /// In a lock: a commit moves it.
+    InLock,
+}
+
+/// Asks for a monitor's tools to be accepted as they are; where the accepted ones are kept, which says what follows.
+pub(crate) async fn ask_to_accept(
+    state: &WebState,
+    id: &str,
+    actor: &str,
+    hash: Option<&str>,
+) -> Result<Kept, Problem> {
     let conflict = |why| Problem::new(StatusCode::CONFLICT, why);
     let actor = cleaned(actor);
     if actor.is_empty() {
@@ -127,19 +145,34 @@ pub(crate) async fn ask_to_accept(state: &WebState, id: &str, actor: &str, hash:
     if accepted.listing.hash == tools.seen.hash {
         return Err(conflict("nothing differs: the tools seen are the accepted ones"));
     }
-    if is_locked(&state.settings.lock, accepted).await {
-        return Err(conflict("monitors.lock holds this monitor's tools; move them there with `serin pin`"));
+    if locked(state, &view).is_none() {
+        send(state, Command::Accept { monitor: view.id.clone(), hash: tools.seen.hash.clone(), actor })?;
+        return Ok(Kept::Here);
     }
-    send(state, Command::Accept { monitor: view.id.clone(), hash: tools.seen.hash.clone(), actor })
+    let contract = view.signals.iter().find(|signal| signal.signal == Signal::Contract);
+    if let Some(incident) = contract.and_then(|signal| signal.incident.as_ref()) {
+        send(state, Command::Acknowledge { incident: incident.id.clone(), actor })?;
+    }
+    Ok(Kept::InLock)
 }
 
-/// Whether the lock file beside the configuration holds the accepted list: then git says what is accepted, not we.
-async fn is_locked(lock: &File, accepted: &Baseline) -> bool {
-    match tokio::fs::metadata(lock).await {
-        Ok(facts) if facts.len() <= LOCK_BYTES_MAX => {}
-        _ => return false,
-    }
-    tokio::fs::read_to_string(lock).await.is_ok_and(|text| text.contains(&accepted.listing.hash))
+/// The lock that holds a monitor's accepted tools, and what to commit there.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    /// As people open it.
+    pub file: String,
+    /// The entry with the tools that are seen; none where they are the accepted ones, or cannot be pinned.
+    pub entry: Option<String>,
+}
+
+/// Whether a lock holds this monitor's tools: then a commit says what is accepted, not we.
+pub(crate) fn locked(state: &WebState, view: &MonitorView) -> Option<Locked> {
+    let fleet = state.fleet_now();
+    let monitor = fleet.monitor(&view.id)?;
+    let pinned = monitor.pinned.as_ref().filter(|pinned| pinned.tools.is_some())?;
+    let differing = view.tools.as_ref().filter(|tools| tools.drift().is_some());
+    let entry = differing.and_then(|tools| (state.settings.lock_entry)(monitor, &tools.seen.listing));
+    Some(Locked { file: pinned.place.0.clone(), entry })
 }
 
 fn found(state: &WebState, id: &str) -> Result<MonitorView, Problem> {
@@ -147,7 +180,7 @@ fn found(state: &WebState, id: &str) -> Result<MonitorView, Problem> {
     state.live.get(&MonitorId::new(id)).ok_or(missing)
 }
 
-fn body(view: &MonitorView, history: Vec<ListingLine>) -> ToolsBody {
+fn body(view: &MonitorView, history: Vec<ListingLine>, locked: Option<Locked>) -> ToolsBody {
     let tools = view.tools.as_ref();
     let drift = tools.and_then(ToolsView::drift);
     let calls = tools.map(|tools| tools.seen.calls.clone()).unwrap_or_default();
@@ -162,6 +195,8 @@ fn body(view: &MonitorView, history: Vec<ListingLine>) -> ToolsBody {
         known_calls: calls.known,
         broken_calls: calls.broken,
         broken: calls.why.into_iter().collect(),
+        lock: locked.as_ref().map(|locked| locked.file.clone()),
+        lock_entry: locked.and_then(|locked| locked.entry),
         history: history.into_iter().map(past).collect(),
     }
 }

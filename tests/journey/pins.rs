@@ -1,11 +1,11 @@
-//! What is pinned: written from many runs, and checked in CI.
+//! What is pinned: written from many runs, checked in CI, and the one truth about a monitor's tools.
 
 use std::process::Output;
 
 use serde_json::Value;
 use serin_reference::lab::kinds::{Dose, Fault};
 
-use crate::stage::{SECRET, Stage, TOKEN, reference};
+use crate::stage::{Expected, SECRET, Stage, TOKEN, evidence, reference};
 
 /// Canaries of each arm.
 const CANARIES: &str = "
@@ -80,4 +80,52 @@ async fn a_pin_says_what_would_move() {
     let (code, said) = pin(&stage, &["docs", "--runs", "2"]).await;
     assert!(code == 1 && said.contains("canary 'lapse' is wrong by its own file"), "nobody pins that: {said}");
     assert_eq!(std::fs::read_to_string(stage.path("monitors.lock")).unwrap(), lock, "and nothing was written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_is_the_one_truth_about_tools() {
+    let server = reference().await;
+    let stage = Stage::start(&format!("  - id: docs\n    url: {}\n    canaries:{CANARIES}", server.mcp_url())).await;
+    stage.well("docs").await;
+    let (code, said) = pin(&stage, &["docs", "--runs", "1"]).await;
+    assert_eq!(code, 0, "{said}");
+    stage.look_again();
+    let locked = |body: &Value| body["accepted"]["by"] == "monitors.lock";
+    stage.until("the lock is in force", "docs/tools", locked).await;
+
+    server.faults().on(Fault::SchemaDrift, Dose::of(Fault::SchemaDrift).mode("wording"));
+    let drifted =
+        Expected { monitor: "docs", signal: "contract", reason: "schema_drift", severity: "ticket", stage: "tools" };
+    let message = stage.opened("texts differ", drifted).await;
+    assert!(evidence(&message, "change.1").contains("description changed"), "{message:#?}");
+    assert!(stage.page("/monitors/docs").await.contains("The entry to commit"), "the page shows it");
+
+    let before = std::fs::read_to_string(stage.path("monitors.lock")).unwrap();
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_serin"));
+    command.args(["accept", "docs", "--as", "kim", "--url", &stage.pages]);
+    let ran = stage.soon("serin accept ends", command.output()).await.unwrap();
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.status.success() && printed.contains("  docs:\n    runs: 1\n"), "it prints the entry: {printed}");
+    assert_eq!(std::fs::read_to_string(stage.path("monitors.lock")).unwrap(), before, "and writes nothing");
+    let taken = |message: &serin::deliver::message::Message| message.event == "incident.acknowledged";
+    stage.message("whoever asked has taken it", taken).await;
+
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_serin"));
+    command.args(["accept", "docs", "--as", "kim", "--url", &stage.pages, "--out"]).arg(stage.path("monitors.lock"));
+    let ran = stage.soon("serin accept ends", command.output()).await.unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    stage.look_again();
+    let ended = stage.resolved("such a lock is loaded", &message).await;
+    assert_eq!(ended.incident.as_ref().unwrap().resolve_cause.as_deref(), Some("accepted"), "{ended:#?}");
+    let (code, said) = pin(&stage, &["docs", "--check"]).await;
+    assert_eq!(code, 0, "and it is as the server is: {said}");
+
+    stage.beside("monitors.lock", "version: 1\nmonitors: { docs: { runs: many, answered: from the index } }\n");
+    stage.look_again();
+    let trouble = |message: &serin::deliver::message::Message| message.event == "serin.trouble";
+    let trouble = stage.message("a bad lock is told", trouble).await;
+    assert!(trouble.evidence.0.iter().any(|(_, value)| value == "config_rejected"), "{trouble:#?}");
+    assert!(stage.page("/").await.contains("takes a whole number"), "with its place");
+    let tools = stage.json("/api/v1/monitors/docs/tools").await;
+    assert_eq!((&tools["accepted"]["by"], &tools["differs"]), (&"monitors.lock".into(), &false.into()), "{tools:#}");
 }

@@ -99,6 +99,11 @@ impl Stage {
         self.folder.path().join(name)
     }
 
+    /// Has it look at its files at once.
+    pub(crate) fn look_again(&self) {
+        self.signal("HUP");
+    }
+
     /// Puts a file beside the configuration; an empty one is taken away.
     pub(crate) fn beside(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);

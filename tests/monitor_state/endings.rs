@@ -1,10 +1,13 @@
 //! What ends an incident beside recovery: accepted tools, edited rules, a monitor that is removed, somebody who takes it.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serin::domain::incident::ResolveCause;
 use serin::domain::monitor::Monitor;
 use serin::domain::observation::ToolsSeen;
+use serin::domain::pinned::Pinned;
 use serin::domain::signal::{Phase, Signal};
 use serin::domain::tools::KnownCalls;
 
@@ -33,6 +36,47 @@ fn accepting_ends_what_is_about_the_change() {
     scene.beats(&[(2, 60, WELL), (2, 60, OTHER_TOOLS)]);
     assert_eq!(accept(&mut scene, &broken), None, "a call that breaks is no matter of taste");
     assert!(scene.state.incident(Signal::Contract).is_some());
+}
+
+#[test]
+fn a_lock_moves_what_is_accepted() {
+    let seen = tools("v2");
+    let pinned = Pinned {
+        hash: "h".to_owned(),
+        place: ("monitors.lock".to_owned(), 3),
+        runs: 20,
+        reached_index: true,
+        server: None,
+        scale: None,
+        relations: Vec::new(),
+        canaries: BTreeMap::new(),
+        tools: Some(Arc::clone(&seen.listing)),
+    };
+    let locked = with(|monitor| monitor.pinned = Some(Arc::new(pinned.clone())));
+    let drifted = || {
+        let mut scene = Scene::new(docs());
+        scene.beats(&[(2, 60, WELL), (2, 60, OTHER_TOOLS)]);
+        assert!(scene.state.incident(Signal::Contract).is_some() && scene.state.is_behind_lock(&locked));
+        scene
+    };
+    let mut scene = drifted();
+    let ended = scene.state.take_lock(&locked, Some(&seen), at(scene.second));
+    assert_eq!(ended.and_then(|incident| incident.resolve_cause), Some(ResolveCause::Accepted), "it has these tools");
+    assert!(!scene.state.is_behind_lock(&locked), "and is taken once");
+    assert_eq!(scene.state.tools.baseline.as_ref().unwrap().accepted_by, "monitors.lock");
+
+    let mut scene = drifted();
+    assert_eq!(scene.state.take_lock(&locked, None, at(scene.second)), None, "of what was not seen nothing ends");
+    assert!(scene.state.incident(Signal::Contract).is_some());
+    scene.told.clear();
+    scene.beats(&[(3, 60, OTHER_TOOLS)]);
+    assert_eq!(scene.told.len(), 1, "it does once they are seen: {:?}", scene.told);
+    assert!(scene.told[0].contains("accepted"), "{:?}", scene.told);
+
+    let mut scene = Scene::new(locked);
+    assert_eq!(scene.state.take_lock(&scene.monitor.clone(), None, at(0)), None);
+    scene.beats(&[(2, 60, WELL)]);
+    assert!(scene.state.incident(Signal::Contract).is_some(), "a server that was never like the lock is told at once");
 }
 
 #[test]

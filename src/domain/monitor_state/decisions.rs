@@ -94,7 +94,8 @@ impl MonitorState {
         match (turn, cause) {
             (Some(IncidentTurn::Opened), Some(cause)) => self.open(signal, cause, beat, new_id, decisions),
             (Some(IncidentTurn::Resolved), _) => {
-                decisions.extend(self.resolve(signal, ResolveCause::Recovered, beat.now).map(Decision::Resolved));
+                let cause = if self.ends_by_lock(signal) { ResolveCause::Accepted } else { ResolveCause::Recovered };
+                decisions.extend(self.resolve(signal, cause, beat.now).map(Decision::Resolved));
             }
             (None, Some(_)) if is_leak && !self.is_leak_confirmed() => {}
             (None, Some(cause)) => decisions.extend(self.update(signal, cause, beat)),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::contract::LOCK;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::levels::{as_accepted, reading};
@@ -51,6 +52,38 @@ impl MonitorState {
                 None
             }
         }
+    }
+
+    /// Whether the lock holds tools that are not the accepted ones yet, so that they are to be taken.
+    pub fn is_behind_lock(&self, monitor: &Monitor) -> bool {
+        let locked = monitor.pinned.as_ref().and_then(|pinned| pinned.tools.as_ref());
+        let is_taken = |hash: &str| {
+            self.tools.baseline.as_ref().is_some_and(|known| known.listing.hash == hash && known.accepted_by == LOCK)
+        };
+        locked.is_some_and(|listing| !is_taken(&listing.hash))
+    }
+
+    /// Makes the tools that the lock holds the accepted ones, whoever accepted others before; the incident that ends with
+    /// it, where they are the ones seen last.
+    pub fn take_lock(&mut self, monitor: &Monitor, last: Option<&ToolsSeen>, now: DateTime<Utc>) -> Option<Incident> {
+        if !self.is_behind_lock(monitor) {
+            return None;
+        }
+        let listing = monitor.pinned.as_ref().and_then(|pinned| pinned.tools.clone())?;
+        match last.filter(|seen| seen.hash == listing.hash) {
+            Some(seen) => self.accept(seen, LOCK, now),
+            None => {
+                self.tools.accept(listing, LOCK, now);
+                None
+            }
+        }
+    }
+
+    /// Whether what is calm again is the drift that was open when a lock with other tools was loaded: somebody approved it.
+    pub(super) fn ends_by_lock(&self, signal: Signal) -> bool {
+        let opened_at = self.incident(signal).filter(|_| signal == Signal::Contract).map(|incident| incident.opened_at);
+        let locked = self.tools.baseline.as_ref().filter(|baseline| baseline.accepted_by == LOCK);
+        opened_at.zip(locked).is_some_and(|(opened_at, locked)| locked.accepted_at >= opened_at)
     }
 
     /// Looks at open incidents again under edited rules: what they no longer warrant ends.

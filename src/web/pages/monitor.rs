@@ -37,6 +37,7 @@ use crate::web::pages::uptime::{self, UptimeCell};
 use crate::web::past::{self, HeatDays, PastBeats};
 use crate::web::ranges::{self, Cut, Range};
 use crate::web::state::{Away, WebState};
+use crate::web::tools::locked;
 
 /// Beats listed; the strip shows more of them.
 const BEATS_SHOWN: u32 = 20;
@@ -200,7 +201,7 @@ pub(crate) async fn page(
         id: view.id.to_string(),
         head: head(&view, now),
         notices: notices(&view, &asked, now),
-        tools: tools::tell(&view, std::mem::take(&mut kept.listings), now),
+        tools: tools::tell(&view, locked(&state, &view), std::mem::take(&mut kept.listings), now),
         signals: signals::lines(&view, &fleet, now),
         figures: FiguresPanel {
             figures: figures(&view, away),

@@ -9,6 +9,7 @@ use crate::live::state::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
 use crate::web::draw::glyph::Glyph;
 use crate::web::format::{self, Timestamp};
+use crate::web::tools::Locked;
 
 /// Names shown of one list.
 const NAMES_MAX: usize = 60;
@@ -59,6 +60,8 @@ pub(crate) struct CurrentListing {
     pub broken: Vec<(String, String)>,
     /// Texts that read like instructions, accepted or not.
     pub instructions: Vec<Instruction>,
+    /// The lock that holds what is accepted, and what to commit there; none where a person accepts here.
+    pub locked: Option<Locked>,
 }
 
 #[derive(Debug)]
@@ -93,9 +96,14 @@ pub(crate) struct PastListing {
 }
 
 /// Works the part out of the live view and the store's lines.
-pub(crate) fn tell(view: &MonitorView, history: Vec<ListingLine>, at: DateTime<Utc>) -> ToolsPart {
+pub(crate) fn tell(
+    view: &MonitorView,
+    locked: Option<Locked>,
+    history: Vec<ListingLine>,
+    at: DateTime<Utc>,
+) -> ToolsPart {
     ToolsPart {
-        now: view.tools.as_ref().map(|tools| now(tools, at)),
+        now: view.tools.as_ref().map(|tools| now(tools, locked, at)),
         past: history.into_iter().map(|line| past(line, at)).collect(),
         answers: bars(view.answer_tokens),
         answers_said: match view.answer_tokens.count() {
@@ -126,7 +134,7 @@ fn bars(spread: Spread) -> Vec<ToolsBar> {
     (first..=last).map(bar).collect()
 }
 
-fn now(tools: &ToolsView, at: DateTime<Utc>) -> CurrentListing {
+fn now(tools: &ToolsView, locked: Option<Locked>, at: DateTime<Utc>) -> CurrentListing {
     let seen = &tools.seen;
     let searches = |name: &str| seen.search_tool.as_deref() == Some(name);
     let names = seen.tools.iter().take(NAMES_MAX).map(|tool| (tool.name.clone(), searches(&tool.name)));
@@ -147,6 +155,7 @@ fn now(tools: &ToolsView, at: DateTime<Utc>) -> CurrentListing {
         calls: seen.calls.said().unwrap_or_default(),
         broken: seen.calls.why.clone(),
         instructions: seen.instructions.clone(),
+        locked,
     }
 }
 
@@ -193,8 +202,11 @@ fn short(hash: &str) -> String {
 pub(crate) fn said(word: &str) -> Option<&'static str> {
     match word {
         "accepted" => Some("Accepted. The new list stands here as soon as it is written down."),
+        "locked" => Some(
+            "Taken in your name. monitors.lock holds what is accepted: commit what stands below, and the incident ends when that lock is loaded.",
+        ),
         "refused" => Some(
-            "Not accepted: the tools have changed since you looked, nothing differs any more, the list is too old, or monitors.lock holds it (`serin pin` moves it there).",
+            "Not accepted: the tools have changed since you looked, nothing differs any more, or the list is too old.",
         ),
         "who" => Some("Not accepted: say who accepts."),
         _ => None,
