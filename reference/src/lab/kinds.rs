@@ -92,6 +92,7 @@ faults! {
     ToolError, "tool_error", "", [], "", 0.0, "Retrieval: a share of the searches fails with an error.";
     Panic, "panic", "", [], "", 0.0, "Tools: a share of the searches panics.";
     SchemaDrift, "schema_drift", "", ["wording", "compatible", "breaking"], "", 0.0, "Tools: descriptions (`wording`), an optional argument (`compatible`) or the question's name (`breaking`) differ.";
+    ScoresHidden, "scores_hidden", "", [], "", 0.0, "Tools: answers leave every score out, as those of many servers do.";
     AuthRequired, "auth_required", "", [], "", 0.0, "Door: callers are asked for a bearer token, and no token is known.";
     SessionLost, "session_lost", "", [], "", 0.0, "Sessions: a share of the requests that carry one at `/legacy/mcp` finds it dropped, and gets 404.";
     Refused, "refused", "", [], "", 0.0, "Door: nothing listens any more, while the process lives on.";

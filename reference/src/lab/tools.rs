@@ -1,11 +1,11 @@
-//! Tools whose descriptions and schemas drift, on request.
+//! Tools whose descriptions and schemas drift, or whose answers hold no scores, on request.
 
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorData, JsonObject,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ErrorData,
+    JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -17,6 +17,8 @@ use crate::serve::tools::McpHandler;
 
 /// The tool that drifts.
 const DRIFTS: &str = "search_documents";
+/// What a hit says of how well it fits.
+const SCORES: [&str; 4] = ["score", "final_score", "fused_score", "semantic_score"];
 /// What a careless rewording looks like.
 const REWORDED: &str = "Searches documents.";
 
@@ -35,6 +37,10 @@ impl DriftingTools {
 
     fn drift(&self) -> Option<&'static str> {
         self.faults.dose(Fault::SchemaDrift).map(|dose| dose.mode)
+    }
+
+    fn hides_scores(&self) -> bool {
+        self.faults.dose(Fault::ScoresHidden).is_some()
     }
 }
 
@@ -57,6 +63,19 @@ fn drifted(mut tool: Tool, drift: &str) -> Tool {
     tool
 }
 
+/// An answer without its scores; one that is no list of hits as it is.
+fn unscored(response: CallToolResponse) -> CallToolResponse {
+    let CallToolResponse::Complete(mut answer) = response else { return response };
+    let Some(mut envelope) = answer.structured_content.take() else { return answer.into() };
+    let hits = envelope.pointer_mut("/data/results").and_then(Value::as_array_mut);
+    for hit in hits.into_iter().flatten().filter_map(Value::as_object_mut) {
+        hit.retain(|name, _| !SCORES.contains(&name.as_str()));
+    }
+    let mut bare = CallToolResult::structured(envelope);
+    bare.is_error = answer.is_error;
+    bare.into()
+}
+
 impl ServerHandler for DriftingTools {
     fn get_info(&self) -> ServerConfig {
         self.inner.get_info()
@@ -71,6 +90,10 @@ impl ServerHandler for DriftingTools {
         if let Some(drift) = self.drift() {
             let tool = |tool: Tool| if tool.name == DRIFTS { drifted(tool, drift) } else { tool };
             listed.tools = listed.tools.into_iter().map(tool).collect();
+        }
+        if self.hides_scores() {
+            // Promised to nobody: a caller may hold an answer against it.
+            listed.tools.iter_mut().filter(|tool| tool.name == DRIFTS).for_each(|tool| tool.output_schema = None);
         }
         Ok(listed)
     }
@@ -88,7 +111,9 @@ impl ServerHandler for DriftingTools {
                 arguments.insert("query".to_owned(), question);
             }
         }
-        self.inner.call_tool(request, context).await
+        let hides = request.name == DRIFTS && self.hides_scores();
+        let response = self.inner.call_tool(request, context).await?;
+        Ok(if hides { unscored(response) } else { response })
     }
 
     async fn list_prompts(

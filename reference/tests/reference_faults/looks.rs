@@ -28,6 +28,14 @@ fn nearness(envelope: &Value) -> String {
     format!("{} {} {}", envelope["status"], envelope["partial"], if near { "near" } else { "far" })
 }
 
+/// Whether any hit says how well it fits.
+fn scores(envelope: &Value) -> String {
+    let hits = results(envelope);
+    let said =
+        hits.iter().flat_map(|hit| hit.as_object().into_iter().flatten()).any(|(name, _)| name.ends_with("score"));
+    format!("{} hits {}", hits.len(), if said { "scored" } else { "unscored" })
+}
+
 /// Which chunks came, with text or without, and the headings above the first.
 fn shape(envelope: &Value) -> String {
     let hits = results(envelope);
@@ -97,6 +105,8 @@ async fn what_is_answered_otherwise_looks_otherwise() {
     check("out of memory", fails("memory"), search(BOILER), scopes, whole, fused).await;
     check("too slow", fails("slow"), search(BOILER), scopes, whole, fused).await;
     check("four budgets", json!({"budget_exceeded": true}), search(BOILER), budget, "kept", "exceeded").await;
+    check("no scores", json!({"scores_hidden": true}), search(BOILER), scores, "5 hits scored", "5 hits unscored")
+        .await;
     let (from_one, from_zero) = ("0.500000", "0.666667");
     check("2/3", json!({"rrf_zero_based": true}), search(BOILER), best_fused, from_one, from_zero).await;
 }
