@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, ack, backup, bench, check, demo, export, incidents, init, logging, manual, mcp, pin, plan, probe, recheck,
-    restore, run, said_once, schema, status,
+    accept, ack, backup, bench, check, demo, drill, export, incidents, init, logging, manual, mcp, pin, plan, probe,
+    recheck, restore, run, said_once, schema, status,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -45,6 +45,7 @@ enum Command {
     Restore(restore::RestoreArgs),
     Export(export::ExportArgs),
     Demo(demo::DemoArgs),
+    Drill(drill::DrillArgs),
     Reference(serin_reference::cli::ReferenceArgs),
     Bench(bench::BenchArgs),
     Completions(manual::CompletionsArgs),
@@ -54,8 +55,9 @@ enum Command {
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let arguments = CommandLine::try_parse().unwrap_or_else(|error| with_tip(error, std::env::args_os()).exit());
-    // The demo keeps its stage clear.
-    let logging = match logging::start(arguments.log_format, matches!(arguments.command, Command::Demo(_))) {
+    // Demo and drill keep their stage clear.
+    let is_show = matches!(arguments.command, Command::Demo(_) | Command::Drill(_));
+    let logging = match logging::start(arguments.log_format, is_show) {
         Ok(logging) => logging,
         Err(error) => return refused(&error),
     };
@@ -80,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::Restore(args) => wait(restore::run(args)),
         Command::Export(args) => wait(export::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
+        Command::Drill(args) => wait(drill::run(args)),
         Command::Bench(args) => return bench::run(&args),
         Command::Completions(args) => return manual::completions(CommandLine::command(), &args),
         Command::Man(args) => manual::pages(CommandLine::command(), &args),

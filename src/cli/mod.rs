@@ -10,6 +10,7 @@ mod observe;
 pub(crate) mod probe_json;
 pub(crate) mod probe;
 pub mod demo;
+pub(crate) mod drill;
 pub(crate) mod bench;
 pub(crate) mod remote;
 pub(crate) mod known_ids;

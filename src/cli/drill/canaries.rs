@@ -1,0 +1,57 @@
+//! The canaries of the drill: the laboratory's golden questions, those that the healthy server answers rightly.
+
+use anyhow::Context;
+use serin_reference::data::question::{JudgedQuestion, QuestionKind};
+
+use crate::domain::monitor::{Canary, CanaryKind};
+
+/// Questions about the reference server's own documentation, with the sources that answer them.
+const GOLDEN: &str = include_str!("../../../reference/golden/documentation.jsonl");
+/// The rank within which a source has to come.
+const WITHIN: u32 = 5;
+
+/// How many canaries of a kind are watched; 24 in all are a good set (RETRIEVAL.md §2).
+pub(super) const fn wanted(kind: QuestionKind) -> usize {
+    match kind {
+        QuestionKind::Keyword | QuestionKind::Meaning => 6,
+        QuestionKind::Mixed | QuestionKind::Verbatim | QuestionKind::Negative => 4,
+    }
+}
+
+/// A golden question and the canary that asks it.
+#[derive(Debug, Clone)]
+pub(super) struct Golden {
+    pub(super) kind: QuestionKind,
+    pub(super) canary: Canary,
+}
+
+/// Every golden question, as a canary.
+///
+/// # Errors
+/// A line of the file that is no question.
+pub(super) fn golden() -> anyhow::Result<Vec<Golden>> {
+    let lines = GOLDEN.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| Ok(of(serde_json::from_str(line).context("a golden question")?))).collect()
+}
+
+fn of(question: JudgedQuestion) -> Golden {
+    let kind = match question.kind {
+        QuestionKind::Keyword => CanaryKind::Keyword,
+        QuestionKind::Meaning => CanaryKind::Meaning,
+        QuestionKind::Mixed | QuestionKind::Verbatim => CanaryKind::Mixed,
+        QuestionKind::Negative => CanaryKind::Negative,
+    };
+    let canary = Canary {
+        definition_hash: question.id.clone(),
+        id: question.id,
+        query: question.query,
+        kind,
+        expect: question.expected.into_iter().map(|expected| expected.source).collect(),
+        within: WITHIN,
+        max_score: None,
+        text: None,
+        forbid: Vec::new(),
+        line: 1,
+    };
+    Golden { kind: question.kind, canary }
+}
