@@ -18,6 +18,7 @@ use crate::config::read::diagnostic::Diagnostics;
 use crate::config::read::source;
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::Monitor;
+use crate::domain::quality::unarmed::{Unarmed, unarmed};
 use crate::domain::wording::{as_written, counted};
 
 /// Checks a monitors.yaml without contacting anything.
@@ -168,6 +169,14 @@ struct MonitorLine {
     /// Whether it follows from the rhythm, since the file has none.
     latency_window_derived: bool,
     calls_per_day_max: u64,
+    /// Checks that cannot judge it, each with what it needs.
+    not_armed: Vec<UnarmedLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnarmedLine {
+    check: &'static str,
+    why: String,
 }
 
 fn report(name: &str, checked: &Result<Loaded, Diagnostics>) -> CheckReport {
@@ -224,6 +233,7 @@ fn monitor_line(monitor: &Monitor, provenance: &Provenance) -> MonitorLine {
         latency_window_ms: ms(monitor.rules.latency.window),
         latency_window_derived: monitor.rules.latency.window_derived,
         calls_per_day_max: monitor.calls_per_day(),
+        not_armed: unarmed(monitor).into_iter().map(|Unarmed { check, why }| UnarmedLine { check, why }).collect(),
     }
 }
 

@@ -333,7 +333,7 @@ impl CanaryKind {
 mod tests {
     use super::*;
     use crate::domain::reason::Severity;
-    use crate::domain::rules::FreshnessRule;
+    use crate::domain::rules::{FreshnessRule, ShrinksRule};
 
     #[test]
     fn this_machine_is_known_by_its_address() {
@@ -356,7 +356,8 @@ mod tests {
         let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
         assert_eq!(monitor.calls_per_day(), 1_440 * 4, "nobody asks for sources");
         let older_than = Duration::from_secs(3_600);
-        monitor.rules.freshness = Some(FreshnessRule { older_than, severity: Severity::Ticket, line: 1 });
+        monitor.rules.freshness =
+            Some(FreshnessRule { older_than, shrinks: ShrinksRule::STANDARD, severity: Severity::Ticket, line: 1 });
         assert_eq!(monitor.calls_per_day(), 1_440 * 4 + 24);
     }
 }

@@ -56,7 +56,13 @@ impl Rules {
                 line,
             },
             health: StreakRule::standard(Duration::ZERO, line),
-            quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line },
+            quality: QualityRule {
+                within: 5,
+                after: 3,
+                severity: Severity::Page,
+                checks: QualityChecks::STANDARD,
+                line,
+            },
             freshness: None,
             context: None,
         }
@@ -145,7 +151,7 @@ pub struct ContractRule {
 }
 
 /// Opens when a canary's answer is wrong so many times in a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct QualityRule {
     /// Default rank for canaries that name none.
     pub within: u32,
@@ -153,15 +159,101 @@ pub struct QualityRule {
     pub after: u32,
     /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
+    /// What else of answers is judged.
+    pub checks: QualityChecks,
     /// The line that declares it, or the monitor's own.
     pub line: u32,
 }
 
-/// Opens when the index is older than it may be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What else of answers is judged, beside whether they are right (RETRIEVAL.md §3). Most of it takes a lock to compare
+/// with; see [`crate::domain::quality::armed`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QualityChecks {
+    /// Too few results, missing scores, a broken order; such an answer is wrong.
+    pub results: ResultsCheck,
+    /// The answers' own word that they are partial or degraded.
+    pub self_reported: CheckRule,
+    /// Lists of sources that moved.
+    pub lists: ListsCheck,
+    /// First scores that moved.
+    pub scores: CheckRule,
+    /// Lists in another order and scores on another scale, at once; none: not told as such.
+    pub reranker: Option<Severity>,
+    /// Chunks of other lengths.
+    pub chunks: ChunksCheck,
+}
+
+impl QualityChecks {
+    /// What is judged where the file says nothing of it.
+    pub const STANDARD: Self = Self {
+        results: ResultsCheck { judge: true, least: 0.5 },
+        self_reported: CheckRule { after: 3, severity: Some(Severity::Ticket) },
+        lists: ListsCheck { similar: 0.8, share: 0.5, rule: CheckRule { after: 2, severity: Some(Severity::Notice) } },
+        scores: CheckRule { after: 2, severity: Some(Severity::Notice) },
+        reranker: Some(Severity::Ticket),
+        chunks: ChunksCheck { factor: 2, rule: CheckRule { after: 3, severity: Some(Severity::Notice) } },
+    };
+}
+
+/// When a check opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckRule {
+    /// Beats in a row, or rounds where the check looks at whole ones.
+    pub after: u32,
+    /// How loud it is; none: not judged.
+    pub severity: Option<Severity>,
+}
+
+/// Answers against what is pinned of their form.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ResultsCheck {
+    /// Whether it is judged.
+    pub judge: bool,
+    /// Results there have to be ÷ the fewest of the pin runs, above 0 and below 1.
+    pub least: f64,
+}
+
+/// Lists against those that are pinned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ListsCheck {
+    /// A list that overlaps less with the nearest pinned one has moved: rank-biased overlap, 0 to 1.
+    pub similar: f64,
+    /// So large a share of the canaries has to have moved, 0 to 1.
+    pub share: f64,
+    /// In how many rounds, and how loud it is.
+    pub rule: CheckRule,
+}
+
+/// Lengths of chunks against those that are pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunksCheck {
+    /// So many times as long, or as short, at least.
+    pub factor: u32,
+    /// In how many beats, and how loud it is.
+    pub rule: CheckRule,
+}
+
+/// Opens when sources go missing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShrinksRule {
+    /// Missing ÷ known sources, 0 to 1.
+    pub by: f64,
+    /// How loud it is; none: not judged.
+    pub severity: Option<Severity>,
+}
+
+impl ShrinksRule {
+    /// What holds where the file says nothing of it.
+    pub const STANDARD: Self = Self { by: 0.02, severity: Some(Severity::Page) };
+}
+
+/// Opens when the index is older than it may be, or has lost sources.
+#[derive(Debug, Clone, PartialEq)]
 pub struct FreshnessRule {
     /// How old the newest source may be.
     pub older_than: Duration,
+    /// When sources are missing.
+    pub shrinks: ShrinksRule,
     /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.

@@ -152,7 +152,7 @@ fn grouped(n: u32) -> String {
 mod tests {
     use super::*;
     use crate::domain::reason::Severity;
-    use crate::domain::rules::FreshnessRule;
+    use crate::domain::rules::{FreshnessRule, ShrinksRule};
     use crate::domain::secret::{Address, Secret};
 
     const LIMIT: Duration = Duration::from_secs(3_600);
@@ -169,8 +169,12 @@ mod tests {
             source_pages(monitor, &state, asked.map(at), || 4, at(7_000))
         };
         assert_eq!(pages(&monitor, Phase::Open, 0, None), 0, "no rule, no question");
-        monitor.rules.freshness =
-            Some(FreshnessRule { older_than: Duration::from_secs(60), severity: Severity::Ticket, line: 1 });
+        monitor.rules.freshness = Some(FreshnessRule {
+            older_than: Duration::from_secs(60),
+            shrinks: ShrinksRule::STANDARD,
+            severity: Severity::Ticket,
+            line: 1,
+        });
         // The phase, since when, when it was asked last; the pages. Hours begin at 0 and 3,600.
         let rows = [
             ("never asked", Phase::Quiet, 0, None, 20),

@@ -7,7 +7,7 @@ use serin::domain::classify::classify;
 use serin::domain::monitor::Monitor;
 use serin::domain::observation::Observation;
 use serin::domain::reason::Severity;
-use serin::domain::rules::FreshnessRule;
+use serin::domain::rules::{FreshnessRule, ShrinksRule};
 use serin::domain::sources::SourcesLeft;
 use serin::probe::prober::Prober;
 
@@ -72,7 +72,8 @@ async fn check(sentence: &str, script: Script, expected: (usize, u32, Option<Sou
 fn judged(url: &str) -> Monitor {
     let mut monitor = monitor(url, 1);
     let older_than = Duration::from_secs(72 * 3600);
-    monitor.rules.freshness = Some(FreshnessRule { older_than, severity: Severity::Ticket, line: 1 });
+    monitor.rules.freshness =
+        Some(FreshnessRule { older_than, shrinks: ShrinksRule::STANDARD, severity: Severity::Ticket, line: 1 });
     monitor
 }
 

@@ -26,8 +26,8 @@ fn both(name: &str, url: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_broken_behind_a_cache_is_seen_past_it() {
     let rows = [
-        ("vectors", Fault::VectorArmOff, "empty_results"),
-        ("zeroes", Fault::VectorsZeroed, "empty_results"),
+        ("vectors", Fault::VectorArmOff, "vector_arm_down"),
+        ("zeroes", Fault::VectorsZeroed, "vector_arm_down"),
         ("truncated", Fault::CorpusTruncated, "empty_results"),
         ("empty", Fault::EmptyResults, "empty_results"),
     ];

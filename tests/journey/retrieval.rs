@@ -47,18 +47,36 @@ async fn a_saturated_pool_is_named_where_health_says_so_and_is_emptiness_where_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_query_model_is_wrong_results() {
-    let server = reference().await;
-    let url = server.mcp_url();
-    let stage = Stage::start(&format!("  - id: model\n    url: {url}\n    canaries:{KEYWORD}{MEANING}\n")).await;
-    stage.well("model").await;
-    server.faults().on(Fault::WrongQueryModel, Dose::of(Fault::WrongQueryModel));
-    let wrong =
-        Expected { monitor: "model", signal: "quality", reason: "wrong_results", severity: "page", stage: "search" };
-    let opened = stage.opened("the model changed", wrong).await;
-    assert!(evidence(&opened, "canaries").contains("0 of 2 keyword"), "the others still pass: {opened:#?}");
-    server.faults().all_off();
-    stage.resolved("the model changed", &opened).await;
+async fn the_half_that_is_broken_is_named() {
+    let rows = [
+        ("arm", Fault::VectorArmOff, "vector_arm_down", "embedding_mismatch", "0 of 2 keyword"),
+        ("model", Fault::WrongQueryModel, "embedding_mismatch", "vector_arm_down", "0 of 2 keyword"),
+        ("words", Fault::KeywordArmOff, "keyword_arm_down", "", "0 of 3 meaning"),
+    ];
+    let mut servers = Vec::new();
+    for (name, ..) in rows {
+        servers.push((name, reference().await));
+    }
+    let monitor = |(name, server): &(&str, serin_reference::lab::server::LabServer)| {
+        let url = server.mcp_url();
+        format!("  - id: {name}\n    url: {url}\n    search: {{ per_beat: 5 }}\n    canaries:{KEYWORD}{MEANING}\n")
+    };
+    let stage = Stage::start(&servers.iter().map(monitor).collect::<String>()).await;
+    for ((name, fault, ..), (_, server)) in rows.iter().zip(&servers) {
+        stage.well(name).await;
+        server.faults().on(*fault, Dose::of(*fault));
+    }
+    for ((name, fault, reason, or_else, kept), (_, server)) in rows.into_iter().zip(&servers) {
+        let wrong = Expected { monitor: name, signal: "quality", reason, severity: "page", stage: "search" };
+        let opened = stage.opened(fault.name(), wrong).await;
+        assert!(evidence(&opened, "canaries").contains(kept), "the others still pass: {opened:#?}");
+        if !or_else.is_empty() {
+            assert_eq!(evidence(&opened, "or_else"), or_else, "{opened:#?}");
+            assert!(!evidence(&opened, &format!("known_by.{or_else}")).is_empty(), "{opened:#?}");
+        }
+        server.faults().all_off();
+        stage.resolved(fault.name(), &opened).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

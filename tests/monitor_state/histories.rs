@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serin::domain::monitor_state::Decision;
 use serin::domain::reason::Severity;
-use serin::domain::rules::FreshnessRule;
+use serin::domain::rules::{FreshnessRule, ShrinksRule};
 use serin::domain::signal::Signal;
 
 use crate::leaks::{LEAK_A, WITHOUT_A, tenant};
@@ -62,7 +62,7 @@ proptest! {
             *monitor = tenant();
             quick_latency(monitor);
             let older_than = Duration::from_secs(3600);
-            monitor.rules.freshness = Some(FreshnessRule { older_than, severity: Severity::Ticket, line: 1 });
+            monitor.rules.freshness = Some(FreshnessRule { older_than, shrinks: ShrinksRule::STANDARD, severity: Severity::Ticket, line: 1 });
         }));
         for (look, times, after) in beats {
             scene.beats(&[(times, after, LOOKS[look])]);

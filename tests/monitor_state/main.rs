@@ -30,6 +30,7 @@ mod signals;
 mod endings;
 mod histories;
 mod leaks;
+mod changes;
 
 fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()

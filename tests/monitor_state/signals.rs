@@ -9,7 +9,7 @@ use serin::domain::observation::{CrossCheck, Observation};
 use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
-use serin::domain::rules::{ContextRule, FreshnessRule};
+use serin::domain::rules::{ContextRule, FreshnessRule, ShrinksRule};
 use serin::domain::signal::{HeldBy, Level, Signal};
 
 use crate::{
@@ -188,7 +188,8 @@ fn contract_and_freshness_take_two_looks() {
     );
     let fresh = with(|monitor| {
         let older_than = Duration::from_secs(3600);
-        monitor.rules.freshness = Some(FreshnessRule { older_than, severity: Severity::Ticket, line: 1 });
+        monitor.rules.freshness =
+            Some(FreshnessRule { older_than, shrinks: ShrinksRule::STANDARD, severity: Severity::Ticket, line: 1 });
     });
     check(
         "beats that did not ask neither open nor close it",

@@ -5,6 +5,8 @@
 //! token is a change; they leave this file in the hash alone. Each structure is taken apart by name, so that a new field
 //! cannot be forgotten here. Hashes are stored: what is said stays as it is, and what comes is `added`.
 
+mod quality_checks;
+
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -12,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::domain::monitor::{Auth, Canary, Caps, ClientCertificate, Monitor, OAuth, Program, Reach};
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::rules::{
-    ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
+    ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, ShrinksRule, StreakRule,
 };
 use crate::domain::search::{Fresh, Search, SearchFields};
 use crate::domain::secret::{Address, Secret};
@@ -321,10 +323,11 @@ impl Definition {
         self.key("rules.contract.breaking").text(breaking.slug());
         self.key("rules.contract.compatible").text(compatible.slug());
         self.key("rules.contract.wording").text(wording.slug());
-        let QualityRule { within, after, severity, line: _ } = quality;
+        let QualityRule { within, after, severity, checks, line: _ } = quality;
         self.key("rules.quality.within").count(*within as usize);
         self.key("rules.quality.after").count(*after as usize);
         self.key("rules.quality.severity").text(severity.slug());
+        self.checks(checks);
         self.key("rules.context").flag(context.is_some());
         if let Some(ContextRule { tools_tokens, answer_tokens, severity, line: _ }) = context {
             self.key("rules.context.tools_tokens").optional_count(tools_tokens.map(u64::from));
@@ -332,9 +335,12 @@ impl Definition {
             self.key("rules.context.severity").text(severity.slug());
         }
         self.key("rules.freshness").flag(freshness.is_some());
-        if let Some(FreshnessRule { older_than, severity, line: _ }) = freshness {
+        if let Some(FreshnessRule { older_than, shrinks, severity, line: _ }) = freshness {
             self.key("rules.freshness.older_than").duration(*older_than);
             self.key("rules.freshness.severity").text(severity.slug());
+            let (ShrinksRule { by, severity }, standard) = (shrinks, ShrinksRule::STANDARD);
+            self.share("rules.freshness.shrinks.by", *by, standard.by);
+            self.loudness("rules.freshness.shrinks.severity", *severity, standard.severity);
         }
     }
 

@@ -18,7 +18,12 @@ impl<'n, 'a> Layers<'n, 'a> {
 
     /// The key, wherever it is written.
     pub(in crate::config) fn get(&self, key: &str) -> Option<&'n MapEntry<'a>> {
-        self.own(key).or_else(|| self.shared.and_then(|fields| fields.get(key)))
+        self.own(key).or_else(|| self.shared(key))
+    }
+
+    /// The key, where `defaults` write it.
+    pub(in crate::config) fn shared(&self, key: &str) -> Option<&'n MapEntry<'a>> {
+        self.shared.and_then(|fields| fields.get(key))
     }
 
     /// The key, where the monitor itself writes it.

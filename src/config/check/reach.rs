@@ -237,7 +237,7 @@ fn words(name: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-fn flag(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<bool> {
+pub(in crate::config) fn flag(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<bool> {
     checker.choice(what, &entry.value, &YES_OR_NO)
 }
 

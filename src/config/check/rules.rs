@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::keys;
 use crate::config::check::layers::Layers;
+use crate::config::check::quality_checks::{quality_checks, shrinks};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::{MapEntry, Node};
 use crate::domain::answer::HITS_MAX;
@@ -30,7 +31,7 @@ pub(in crate::config) const EVERY: RangeInclusive<Duration> = SECOND..=DAY;
 /// Tokens that a limit may be: the greatest contexts there are hold a few million.
 const TOKENS: RangeInclusive<u32> = 1..=10_000_000;
 /// Beats or answers in a row; more would be hours of silence.
-const IN_A_ROW: RangeInclusive<u32> = 1..=1_000;
+pub(in crate::config) const IN_A_ROW: RangeInclusive<u32> = 1..=1_000;
 /// A percentile over fewer samples is one bad call (DESIGN §4).
 const LATENCY_SAMPLES_MIN: u32 = 20;
 /// Samples that a window nobody wrote has room for. Calls that fail leave none, and a beat may come late: with room for
@@ -52,7 +53,11 @@ impl<'n, 'a> RuleFields<'n, 'a> {
         let mut found = Vec::new();
         for name in keys::known(SECTION) {
             let Some(entry) = fields.and_then(|fields| fields.get(name)) else { continue };
-            let fields = checker.fields(format_args!("rule '{name}'"), &entry.value, &format!("{SECTION}.{name}"));
+            let section = format!("{SECTION}.{name}");
+            let fields = checker.fields(format_args!("rule '{name}'"), &entry.value, &section);
+            if let Some(fields) = fields {
+                look_below(checker, fields, &section);
+            }
             found.extend(fields.map(|fields| (*name, entry.place, fields)));
         }
         Self(found)
@@ -60,6 +65,21 @@ impl<'n, 'a> RuleFields<'n, 'a> {
 
     fn get(&self, name: &str) -> Option<(TextSpan, Fields<'n, 'a>)> {
         self.0.iter().find(|(known, ..)| *known == name).map(|(_, place, fields)| (*place, *fields))
+    }
+}
+
+/// Looks at the keys of the maps below a map, so that those of `defaults` are known even where no monitor takes them.
+fn look_below(checker: &mut Checker<'_>, fields: Fields<'_, '_>, section: &str) {
+    for name in keys::known(section) {
+        let below = format!("{section}.{name}");
+        if keys::known(&below).is_empty() {
+            continue;
+        }
+        let entry = fields.get(name);
+        let fields = entry.and_then(|entry| checker.fields(format_args!("'{name}'"), &entry.value, &below));
+        if let Some(fields) = fields {
+            look_below(checker, fields, &below);
+        }
     }
 }
 
@@ -287,6 +307,7 @@ fn quality(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBas
         within: within.unwrap_or(5).min(basis.results_asked.unwrap_or(u32::MAX)),
         after: rule.count(checker, "after", 3),
         severity: rule.severity(checker, "severity", Severity::Page),
+        checks: quality_checks(checker, rule.layers),
         line: rule.line,
     }
 }
@@ -320,7 +341,8 @@ fn freshness(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>) -> Option<Fr
         checker.report(diagnostic.help("such as `older_than: 72h`"));
     }
     let (older_than, _) = rule.duration(checker, "older_than", MINUTE..=400 * DAY)?;
-    Some(FreshnessRule { older_than, severity, line: rule.line })
+    let shrinks = shrinks(checker, rule.layers);
+    Some(FreshnessRule { older_than, shrinks, severity, line: rule.line })
 }
 
 fn context(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBasis) -> Option<ContextRule> {

@@ -2,7 +2,7 @@ use super::*;
 use crate::domain::answer::{Answer, Hit, Turn, Variant};
 use crate::domain::monitor::{Canary, MonitorId};
 use crate::domain::observation::{BeatKind, Phases, Step, Stranger, ToolsSeen};
-use crate::domain::rules::FreshnessRule;
+use crate::domain::rules::{FreshnessRule, ShrinksRule};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::source_pattern::SourcePattern;
 use crate::domain::sources::{SourcesLeft, SourcesSeen};
@@ -113,7 +113,8 @@ fn monitor() -> Monitor {
         definition_hash: String::new(),
     }];
     let older_than = Duration::from_secs(3600);
-    monitor.rules.freshness = Some(FreshnessRule { older_than, severity: Severity::Ticket, line: 1 });
+    monitor.rules.freshness =
+        Some(FreshnessRule { older_than, shrinks: ShrinksRule::STANDARD, severity: Severity::Ticket, line: 1 });
     monitor
 }
 

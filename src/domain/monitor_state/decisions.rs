@@ -9,6 +9,7 @@ use crate::domain::incident::{Course, Incident, IncidentTurn, Need, ResolveCause
 use crate::domain::latency::warm_up::Trend;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::cause::Cause;
+use crate::domain::monitor_state::changes::is_about_change;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal};
 use crate::domain::monitor_state::thresholds::thresholds;
 use crate::domain::outcome::Evidence;
@@ -175,8 +176,9 @@ impl MonitorState {
         let differs = nearer || now.differs(&told);
         open.drift = if differs { open.drift + 1 } else { 0 };
         open.drifts_since = differs.then(|| open.drifts_since.unwrap_or(beat.now));
-        // A leak that gets here was seen twice already.
-        let sure = nearer || cause.is_leak() || open.drift >= UPDATE_AFTER;
+        // A leak that gets here was seen twice already, and canaries that are wrong often enough, each by itself.
+        let is_harm = cause.counted.is_some() && is_about_change(&before);
+        let sure = nearer || is_harm || cause.is_leak() || open.drift >= UPDATE_AFTER;
         let found = connectivity(&cause.evidence).filter(|_| connectivity(&before.evidence).is_none()).cloned();
         let tell = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
         let same = cause.reason == before.reason && cause.severity == before.severity;

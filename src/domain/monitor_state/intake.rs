@@ -10,6 +10,8 @@ use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
 use crate::domain::observation::Stage;
 use crate::domain::outcome::{AskVerdict, Finding};
 use crate::domain::quality::confirmation::{AnsweredBy, CanaryState};
+use crate::domain::quality::corpus::whole_count;
+use crate::domain::quality::look::Look;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::recognise;
 use crate::domain::signal::Signal;
@@ -103,6 +105,9 @@ impl MonitorState {
         self.warm_up.take(&mut timed);
         self.latency.trim(rules.latency.window, beat.now);
         self.errors.trim(rules.errors.window, beat.now);
+        if let Some(count) = beat.seen.sources.as_ref().and_then(whole_count) {
+            self.sources.see(count);
+        }
         if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools, beat.now)) {
             decisions.push(Decision::ToolsSettled);
         }
@@ -137,6 +142,7 @@ impl MonitorState {
         };
         let hash = &declared.definition_hash;
         let told = self.signal(Signal::Quality).phase.has_incident();
+        let is_any_doubted = self.is_any_doubted();
         let state = self.canaries.get_or_insert_with(&ask.canary, || CanaryState::new(hash, beat.now));
         if *state.definition_hash != **hash {
             *state = CanaryState::new(hash, beat.now);
@@ -152,6 +158,9 @@ impl MonitorState {
         if let Some(Ok(answer)) = ask.result.as_ref().filter(|_| is_heard) {
             state.list = Some(fingerprint(answer));
             state.tokens = answer.tokens.or(state.tokens);
+            if by.index {
+                state.see(Look::of(answer, verdict, beat.now), is_any_doubted);
+            }
         }
         is_heard
     }

@@ -15,6 +15,8 @@ use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::monitor_state::thresholds::rule_of;
 use crate::domain::observation::{Stage, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
+use crate::domain::quality::changes::self_reported;
+use crate::domain::quality::corpus::whole_count;
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
 use crate::domain::quality::extent::{Horizon, Roll, clock};
 use crate::domain::quality::index_sight::{CACHED_ANSWERS, Unseen};
@@ -69,6 +71,9 @@ impl MonitorState {
 
     /// What was seen of the sources may be too little to judge by: that is unknown, and its figure says how far one got.
     fn freshness_level(&self, beat: Beat<'_>) -> (Reading, Option<Cause>) {
+        if let Some(shrunk) = self.shrunk(beat) {
+            return shrunk;
+        }
         let looked = beat.monitor.rules.freshness.as_ref().zip(beat.seen.sources.as_ref());
         let judged =
             looked.and_then(|(rule, sources)| Some((sources, sources.newest(rule.older_than, beat.seen.started_at)?)));
@@ -82,6 +87,26 @@ impl MonitorState {
             Some((sources, NewestSource::Unproven)) => (reading(Level::Unknown, sources.not_judged(), 1), None),
             judged => self.by_finding(Signal::Freshness, beat, judged.is_some()),
         }
+    }
+
+    /// Sources that are missing; not judged again before the whole list is seen again. None where nothing is missing.
+    fn shrunk(&self, beat: Beat<'_>) -> Option<(Reading, Option<Cause>)> {
+        let rule = beat.monitor.rules.freshness.as_ref()?;
+        let missing = self.sources.missing(&rule.shrinks)?;
+        if beat.seen.sources.as_ref().and_then(whole_count).is_none() {
+            return Some((reading(Level::Unknown, missing.said(), 1), None));
+        }
+        let cause = Cause {
+            reason: FailureReason::CorpusTruncated,
+            severity: rule.shrinks.severity?,
+            stage: Stage::Search,
+            line: rule.line,
+            summary: missing.said(),
+            evidence: missing.evidence(),
+            health: Vec::new(),
+            counted: None,
+        };
+        Some((reading(Level::Elevated, missing.said(), 1), Some(cause)))
     }
 
     pub(super) fn errors_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
@@ -187,7 +212,9 @@ impl MonitorState {
     pub(super) fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
         let rule = &beat.monitor.rules.quality;
         let horizon = self.horizon(beat.now);
-        let diagnosis = horizon.and_then(|horizon| diagnose(&beat.monitor.canaries, &self.canaries, horizon));
+        let diagnosis = horizon.and_then(|horizon| {
+            diagnose(&beat.monitor.canaries, beat.monitor.pinned.as_deref(), &self.canaries, horizon)
+        });
         let level = match &diagnosis {
             _ if !fresh.answers => Level::Unknown,
             // Confirmed once, and just now right: neither well nor worth a page.
@@ -203,8 +230,17 @@ impl MonitorState {
                 Some(blind(unseen, beat)),
             );
         }
+        if let Some(change) = self.change(beat).filter(|_| diagnosis.is_none()) {
+            let level = if fresh.answers { Level::Elevated } else { Level::Unknown };
+            let samples = u32::try_from(heard).unwrap_or(u32::MAX);
+            let figure = format!("{figure}, {}", change.reason.slug());
+            return (reading(level, figure, samples), Some(change).filter(|_| fresh.answers));
+        }
         let cause = diagnosis.filter(|_| fresh.answers).map(|found| {
-            let Diagnosis { reason, extent, summary, was, evidence } = found;
+            let Diagnosis { reason, extent, summary, was, mut evidence } = found;
+            let answers = beat.seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().ok());
+            let words = self_reported(answers).join(", ");
+            evidence.extend((!words.is_empty()).then(|| Evidence::new("self_reported", words)));
             let (severity, line, counted) = (rule.severity, rule.line, Some((extent, was)));
             let (stage, health) = (Stage::Search, Vec::new());
             named_by_health(Cause { reason, severity, stage, line, summary, evidence, health, counted }, beat)

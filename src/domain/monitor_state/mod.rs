@@ -5,10 +5,12 @@
 //! outside its return value, so a beat that cannot be remembered leaves the old state in force.
 //!
 //! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
-//! in), `levels` (what that says of each signal) on `cause`, `hearing` and `leaks`, `decisions` (what opens, changes and
+//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `leaks`
+//! and `changes`, `decisions` (what opens, changes and
 //! ends) on `thresholds`.
 
 mod cause;
+mod changes;
 mod decisions;
 mod hearing;
 mod intake;

@@ -14,9 +14,11 @@ use crate::domain::latency::warm_up::WarmUp;
 use crate::domain::latency::warming::Warming;
 use crate::domain::latency::window::LatencyWindow;
 use crate::domain::monitor::Monitor;
+use crate::domain::monitor_state::changes::{Changes, is_about_change};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::quality::canary_states::CanaryStates;
+use crate::domain::quality::corpus::{SOURCES_KNOWN, SourceCounts};
 use crate::domain::quality::index_sight::{CACHED_ANSWERS, IndexSight};
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::{Restart, RestartMarks};
@@ -45,6 +47,8 @@ pub struct MonitorState {
     pub(super) warming: Warming,
     pub(super) warm_up: WarmUp,
     pub(super) index_sight: IndexSight,
+    pub(super) changes: Changes,
+    pub(super) sources: SourceCounts,
     pub(super) refused: bool,
     pub(super) restart_told_at: Option<DateTime<Utc>>,
     /// Since when this process knows the monitor.
@@ -127,6 +131,8 @@ impl MonitorState {
             warming: Warming::default(),
             warm_up: WarmUp::default(),
             index_sight: IndexSight::default(),
+            changes: Changes::default(),
+            sources: SourceCounts::default(),
             refused: false,
             restart_told_at: None,
             begun_at: now,
@@ -170,10 +176,15 @@ impl MonitorState {
         if !state.phase.has_incident() {
             *state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
         }
-        if incident.reason == FailureReason::IndexUnseen {
-            let counted = incident.evidence.iter().find(|said| said.key == CACHED_ANSWERS);
-            let answers = counted.and_then(|said| said.value.parse().ok()).unwrap_or_default();
-            self.index_sight.restore(incident.opened_at, answers);
+        let counted = |key: &str| {
+            let counted = incident.evidence.iter().find(|said| said.key == key);
+            counted.and_then(|said| said.value.parse().ok()).unwrap_or_default()
+        };
+        match (incident.signal, incident.reason) {
+            (_, FailureReason::IndexUnseen) => self.index_sight.restore(incident.opened_at, counted(CACHED_ANSWERS)),
+            (Signal::Freshness, FailureReason::CorpusTruncated) => self.sources.restore(counted(SOURCES_KNOWN)),
+            (Signal::Quality, _) if is_about_change(&incident) => self.changes.restore(&incident),
+            _ => {}
         }
         self.open.insert(incident.signal, OpenSignal { incident, drift: 0, drifts_since: None, resumed: true });
     }

@@ -26,6 +26,7 @@ impl MonitorState {
         next.notice_restart(beat, &mut decisions);
         let fresh = next.take_in(beat, &mut decisions);
         next.hear_leaks(beat);
+        next.hear_changes(beat);
         next.hear_warmth(beat);
         for signal in Signal::ALL {
             let judged = next.level(signal, beat, fresh);
@@ -93,6 +94,7 @@ impl MonitorState {
         let rules = &monitor.rules;
         self.latency.trim(rules.latency.window, now);
         self.errors.trim(rules.errors.window, now);
+        let is_change_wanted = self.is_change_wanted(monitor);
         let is_about_sight = |incident: &Incident| incident.reason == FailureReason::IndexUnseen;
         let about_context = |incident: &Incident| incident.reason == FailureReason::ContextCost;
         let unwarranted = |signal: &Signal| match signal {
@@ -111,7 +113,7 @@ impl MonitorState {
                 let is_blind = self.incident(Signal::Quality).is_some_and(is_about_sight)
                     && !monitor.canaries.is_empty()
                     && self.index_sight.blind(now).is_some();
-                !is_blind && !monitor.canaries.iter().any(confirmed)
+                !is_blind && !is_change_wanted && !monitor.canaries.iter().any(confirmed)
             }
             Signal::Freshness => rules.freshness.is_none(),
             Signal::Health => monitor.health.is_empty(),

@@ -3,6 +3,7 @@
 use crate::domain::answer::{Answer, Hit};
 use crate::domain::monitor::{Canary, CanaryKind};
 use crate::domain::outcome::AskVerdict;
+use crate::domain::quality::form::{PinnedForm, deformed};
 use crate::domain::quality::score_code::rounded;
 use crate::domain::reason::FailureReason;
 use crate::domain::search::Search;
@@ -23,16 +24,16 @@ pub(crate) fn key(canary: &str) -> String {
     format!("canary.{canary}")
 }
 
-/// Judges an answer by what the canary declares; `expect` and `within` stand in for the lock.
-pub(crate) fn judge(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdict {
-    match by_expectation(canary, search, answer) {
+/// Judges an answer by what the canary declares, and its form by what is pinned, where it is.
+pub(crate) fn judge(canary: &Canary, search: &Search, form: Option<PinnedForm<'_>>, answer: &Answer) -> AskVerdict {
+    match by_expectation(canary, search, form, answer) {
         // Whether a source is forbidden shows by its name alone.
         AskVerdict::Right { .. } if !canary.forbid.is_empty() && names_no_source(answer) => unnamed(),
         verdict => verdict,
     }
 }
 
-fn by_expectation(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdict {
+fn by_expectation(canary: &Canary, search: &Search, form: Option<PinnedForm<'_>>, answer: &Answer) -> AskVerdict {
     let wrong = |reason, rank, seen| AskVerdict::Wrong { reason, rank, seen };
     if let Some(seen) = wrong_text(canary, answer) {
         let is_empty = canary.kind != CanaryKind::Negative && !answer.text_only && answer.hits.is_empty();
@@ -47,6 +48,9 @@ fn by_expectation(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdi
     }
     if let Some((reason, seen)) = malformed(answer) {
         return wrong(reason, None, seen);
+    }
+    if let Some(seen) = form.and_then(|form| deformed(form, answer)) {
+        return wrong(FailureReason::ResultMalformed, None, seen);
     }
     match rank_of(&canary.expect, &answer.hits) {
         Some(rank) if rank <= canary.within => AskVerdict::Right { rank: Some(rank) },
@@ -76,6 +80,11 @@ pub(crate) fn rank_of(expect: &[String], hits: &[Hit]) -> Option<u32> {
         }
     }
     None
+}
+
+/// Whether a source is one that makes an answer to the canary right.
+pub(crate) fn expects(canary: &Canary, source: &str) -> bool {
+    canary.expect.iter().any(|expected| same_source(expected, source))
 }
 
 /// Whether a declared source and an answered one are the same: equal, or the declared one is a
@@ -231,7 +240,7 @@ mod tests {
             (&lenient, vec![hit("a.md", 0.31)], "threshold_broken", "a score above the limit is"),
         ];
         for (canary, hits, expected, sentence) in rows {
-            let verdict = judge(canary, &search(false), &Answer { hits, ..Answer::default() });
+            let verdict = judge(canary, &search(false), None, &Answer { hits, ..Answer::default() });
             assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
         }
     }
@@ -279,7 +288,7 @@ mod tests {
             ),
         ];
         for (canary, answer, expected, sentence) in rows {
-            let verdict = judge(canary, &search(false), &answer);
+            let verdict = judge(canary, &search(false), None, &answer);
             assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
         }
         let says = reads(CanaryKind::Negative, &["no match"], &["boilers"]);
@@ -289,7 +298,7 @@ mod tests {
             (&says, told("no match"), "right", "in words of the canary's own"),
         ];
         for (canary, answer, expected, sentence) in rows {
-            let verdict = judge(canary, &search(true), &answer);
+            let verdict = judge(canary, &search(true), None, &answer);
             assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
         }
     }

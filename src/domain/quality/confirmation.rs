@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::answer::Variant;
 use crate::domain::incident::{Need, Thresholds, step};
 use crate::domain::outcome::AskVerdict;
+use crate::domain::quality::look::Look;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Level, Phase, SignalState};
 
@@ -56,6 +57,10 @@ pub struct CanaryState {
     pub leak: Option<Box<SignalState>>,
     /// Which list of sources the last answer brought; equal lists, equal fingerprints. None: not known.
     pub list: Option<u64>,
+    /// What the index last answered; none where it did not yet.
+    pub look: Option<Arc<Look>>,
+    /// What it answered rightly before that, while nothing was in doubt: a fault that just begins is not in it.
+    pub look_before: Option<Arc<Look>>,
     /// When it last answered.
     pub answered_at: Option<DateTime<Utc>>,
     /// Duration of that call.
@@ -78,6 +83,8 @@ impl CanaryState {
             right_past_caches: false,
             leak: None,
             list: None,
+            look: None,
+            look_before: None,
             answered_at: None,
             elapsed: Duration::ZERO,
             tokens: None,
@@ -131,6 +138,15 @@ impl CanaryState {
         let is_heard = !is_in_doubt || by.clears(self.doubts_index);
         self.right_past_caches |= !is_heard && by.index;
         is_heard
+    }
+
+    /// Remembers what an answer of the index looked like. `is_any_doubted`: some canary of the monitor was wrong lately, so
+    /// that what was right before stays what others are compared with.
+    pub(crate) fn see(&mut self, look: Look, is_any_doubted: bool) {
+        let was = self.look.replace(Arc::new(look));
+        if !is_any_doubted && self.state.phase == Phase::Quiet {
+            self.look_before = was.or_else(|| self.look_before.take());
+        }
     }
 
     /// How it is asked again: as it was when its answer was wrong. What leaks may do so from the index or from a cache that

@@ -1,15 +1,20 @@
-//! Many canaries: what is broken, as far as it can be told without a pinned baseline (RETRIEVAL.md §3).
+//! Many canaries: what is broken, as far as it can be told from outside (RETRIEVAL.md §3).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::SecondsFormat;
 
 use crate::domain::monitor::Canary;
 use crate::domain::outcome::{AskVerdict, Evidence};
+use crate::domain::pinned::Pinned;
+use crate::domain::quality::arms::{Named, Symptom, broken};
 use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
 use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{CanaryHeard, Extent, Horizon, Roll, Tense};
+use crate::domain::quality::look::{Baseline, Look};
+use crate::domain::quality::ranking::fingerprint;
 use crate::domain::reason::FailureReason;
 
 /// Unrelated questions that have to get one and the same list before it is called constant.
@@ -30,28 +35,83 @@ pub(crate) struct Diagnosis {
 }
 
 /// Diagnoses; none where no canary is confirmed wrong.
-pub(crate) fn diagnose(canaries: &[Canary], state: &CanaryStates, horizon: Horizon) -> Option<Diagnosis> {
+///
+/// `pinned` is the baseline where a lock gives one that the index answered; what was right before stands in for it.
+pub(crate) fn diagnose(
+    canaries: &[Canary],
+    pinned: Option<&Pinned>,
+    state: &CanaryStates,
+    horizon: Horizon,
+) -> Option<Diagnosis> {
     let confirmed = |canary: &Canary| state.get(&canary.id).is_some_and(|known| known.is_confirmed());
     if !canaries.iter().any(confirmed) {
         return None;
     }
     let roll = Roll::call(canaries, state, horizon);
     let wrong: Vec<(&Canary, &CanaryState)> = roll.wrong().collect();
-    let (reason, alike) = of_cache(&wrong, &roll).unwrap_or_else(|| reason(&wrong));
-    let extent = roll.extent(horizon, alike);
+    let cached = of_cache(&wrong, &roll);
+    let is_cached = cached.is_some();
+    let (symptom, alike) = cached.unwrap_or_else(|| reason(&wrong));
+    let named = (!is_cached).then(|| broken(&symptoms(&roll, pinned, horizon), symptom, horizon.turned_at.is_some()));
+    let named = named.flatten();
+    let extent = roll.extent(horizon, if named.is_some() { wrong.len() } else { alike });
     let kinds = roll.kinds();
-    let mut wrong_so = wrong.iter().filter(|(_, state)| state.wrong_reason() == Some(reason)).peekable();
+    let mut wrong_so = wrong.iter().filter(|(_, state)| state.wrong_reason() == Some(symptom)).peekable();
     let by_text =
         wrong_so.peek().is_some() && wrong_so.all(|(canary, _)| canary.text.is_some() && canary.expect.is_empty());
-    let said = |tense| extent.said(reason, by_text, tense, horizon.now);
+    let cause = named.as_ref().map(|named| format!("{}: ", named.said())).unwrap_or_default();
+    let said = |tense| format!("{cause}{}", extent.said(symptom, by_text, tense, horizon.now));
     let now = if extent.stands() { said(Tense::Now) } else { extent.turning(horizon.now) };
     Some(Diagnosis {
-        reason,
+        reason: named.as_ref().map_or(symptom, |named| named.reason),
         extent,
         summary: format!("{now} ({kinds})"),
         was: format!("{} ({kinds})", said(Tense::Past)),
-        evidence: evidence(&extent, kinds, &wrong),
+        evidence: [
+            named.map(|named| named_evidence(&named, symptom)).unwrap_or_default(),
+            evidence(&extent, kinds, &wrong),
+        ]
+        .concat(),
     })
+}
+
+/// What it could be else, and how a person tells the two apart.
+fn named_evidence(named: &Named, symptom: FailureReason) -> Vec<Evidence> {
+    let other = named.or_else.map(|reason| Evidence::new("or_else", reason.slug()));
+    let known = named.known_by().map(|(reason, by)| Evidence::new(&format!("known_by.{reason}"), by));
+    [Evidence::new("symptom", symptom.slug())].into_iter().chain(other).chain(known).collect()
+}
+
+/// What each canary that was asked since says of the fault.
+fn symptoms(roll: &Roll<'_>, pinned: Option<&Pinned>, horizon: Horizon) -> Vec<Symptom> {
+    let heard = || roll.heard.iter().filter(|(.., heard)| matches!(heard, CanaryHeard::Right | CanaryHeard::Wrong));
+    let look = |state: &Option<&CanaryState>| {
+        let look = state.as_ref()?.look.clone();
+        look.filter(|look| look.at >= horizon.since)
+    };
+    let looks: Vec<Arc<Look>> = heard().filter_map(|(_, state, _)| look(state)).collect();
+    let of = |(canary, state, heard): &(&Canary, Option<&CanaryState>, CanaryHeard)| {
+        let (look, pinned) = (look(state), pinned.and_then(|pinned| pinned.canary(canary)));
+        let before = state.and_then(|state| state.look_before.as_deref());
+        let baseline = Baseline { pinned, before };
+        let (look, is_lost) = (look.as_deref(), *heard == CanaryHeard::Wrong);
+        let source = before.and_then(|before| before.right_source).or_else(|| {
+            let mut accepted = pinned.into_iter().flat_map(|pinned| pinned.lists.iter().flatten());
+            accepted.find(|source| canary::expects(canary, source)).map(|source| fingerprint(source))
+        });
+        let results = baseline.results().filter(|results| *results > 0).map(f64::from);
+        Symptom {
+            kind: canary.kind,
+            is_lost,
+            is_empty: look.is_some_and(|look| look.results == 0),
+            results: look.and_then(|look| Some(f64::from(look.results) / results?)),
+            overlap: look.and_then(|look| baseline.overlap(look)),
+            source_elsewhere: source
+                .filter(|_| is_lost)
+                .map(|source| looks.iter().any(|look| look.ranking.holds(source))),
+        }
+    };
+    heard().map(of).collect()
 }
 
 fn evidence(extent: &Extent, kinds: String, wrong: &[(&Canary, &CanaryState)]) -> Vec<Evidence> {
@@ -112,242 +172,4 @@ fn reason(wrong: &[(&Canary, &CanaryState)]) -> (FailureReason, usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::answer::Variant;
-    use crate::domain::monitor::CanaryKind;
-    use crate::domain::quality::confirmation::AnsweredBy;
-    use chrono::{DateTime, TimeDelta, Utc};
-
-    #[test]
-    fn many_canaries_have_one_cause() {
-        use FailureReason as R;
-        // Each canary: its kind, why it is wrong (none: right), and the list it got.
-        let (mixed, meaning) = (CanaryKind::Mixed, CanaryKind::Meaning);
-        let rows = [
-            (vec![(mixed, None, 1)], None, "all right"),
-            (vec![(mixed, Some(R::EmptyResults), 0), (mixed, None, 1)], Some(R::EmptyResults), "one is enough"),
-            (
-                vec![
-                    (mixed, Some(R::WrongResults), 1),
-                    (mixed, Some(R::EmptyResults), 0),
-                    (mixed, Some(R::WrongResults), 2),
-                ],
-                Some(R::WrongResults),
-                "the most frequent cause",
-            ),
-            (
-                vec![(mixed, Some(R::WrongResults), 7), (meaning, Some(R::WrongResults), 7)],
-                Some(R::WrongResults),
-                "one list twice may be chance",
-            ),
-            (
-                vec![
-                    (mixed, Some(R::WrongResults), 7),
-                    (meaning, Some(R::WrongResults), 7),
-                    (mixed, Some(R::WrongResults), 7),
-                ],
-                Some(R::ConstantResponse),
-                "one list for three questions is none",
-            ),
-            (
-                vec![
-                    (mixed, Some(R::EmptyResults), 0),
-                    (mixed, Some(R::EmptyResults), 0),
-                    (mixed, Some(R::EmptyResults), 0),
-                ],
-                Some(R::EmptyResults),
-                "nothing three times is no constant list",
-            ),
-        ];
-        for (canaries, reason, sentence) in rows {
-            let (declared, state) = live(&canaries);
-            let found = diagnose(&declared, &state, horizon());
-            assert_eq!(found.as_ref().map(|one| one.reason), reason, "{sentence}");
-        }
-        let (declared, state) = live(&[(meaning, Some(R::WrongResults), 1), (meaning, None, 2), (mixed, None, 3)]);
-        let said = diagnose(&declared, &state, horizon()).unwrap();
-        let kinds = said.evidence.iter().find(|one| one.key == "canaries").unwrap();
-        assert_eq!(kinds.value, "1 of 2 meaning, 0 of 1 mixed", "each kind is counted");
-    }
-
-    #[test]
-    fn a_cache_is_named_where_the_index_answers_rightly() {
-        use FailureReason as R;
-        // Each canary: c its cached answer is wrong and the index right, C nobody asked the index yet, i the index is
-        // wrong, r right; and the list it got.
-        type Row<'r> = (&'r [(char, u64)], R, &'r str);
-        let rows: [Row<'_>; 6] = [
-            (&[('c', 9), ('r', 2)], R::CacheStale, "what it kept for too long"),
-            (&[('c', 9), ('C', 8)], R::CacheStale, "one that was asked both ways is enough"),
-            (&[('c', 2), ('r', 2)], R::CacheFalseHit, "what it kept for another question"),
-            (&[('C', 9), ('r', 2)], R::WrongResults, "nobody knows yet who is wrong"),
-            (&[('c', 9), ('i', 8)], R::WrongResults, "the index is wrong too"),
-            (&[('i', 9), ('r', 2)], R::WrongResults, "the index alone"),
-        ];
-        let mixed = CanaryKind::Mixed;
-        for (canaries, expected, sentence) in rows {
-            let lists: Vec<_> = canaries.iter().map(|(_, list)| (mixed, None, *list)).collect();
-            let (mut declared, mut state) = live(&lists);
-            for ((word, list), canary) in canaries.iter().zip(&mut declared).filter(|((word, _), _)| *word != 'r') {
-                canary.expect = vec![canary.id.clone()];
-                let known = state.get_or_insert_with(&canary.id, || CanaryState::new("", fault_at()));
-                let wrong = AskVerdict::Wrong { reason: R::WrongResults, rank: None, seen: "z.md".to_owned() };
-                known.hear(&wrong, AnsweredBy { variant: Variant::Plain, index: *word == 'i' }, 1, fault_at());
-                known.list = Some(*list);
-                if *word == 'c' {
-                    let past = AnsweredBy { variant: Variant::Fresh, index: true };
-                    known.hear(&AskVerdict::Right { rank: Some(1) }, past, 1, fault_at());
-                }
-            }
-            assert_eq!(diagnose(&declared, &state, horizon()).unwrap().reason, expected, "{sentence}");
-        }
-    }
-
-    fn fault_at() -> DateTime<Utc> {
-        "2026-11-21T00:53:10Z".parse().unwrap()
-    }
-
-    /// Everything was answered at the fault's own moment, and is told a minute later.
-    fn horizon() -> Horizon {
-        Horizon { since: fault_at(), turned_at: None, resumed_at: None, now: fault_at() + TimeDelta::seconds(60) }
-    }
-
-    #[test]
-    fn what_is_said_is_what_was_asked() {
-        use CanaryKind::{Keyword, Meaning, Negative};
-        // Each canary: its kind, and what it says: e empty, w wrong, t results for nothing, r right, - not asked since,
-        // W wrong before others turned right. Then the headline, and what is said of it once it is over.
-        let rows = [
-            (
-                vec![(Keyword, 'e'), (Keyword, 'e'), (Meaning, 'e'), (Meaning, 'e'), (Meaning, 'e')],
-                "every search comes back empty: 5 of 5 asked since 00:53 UTC (2 of 2 keyword, 3 of 3 meaning)",
-                "every search came back empty: 5 of 5 asked since 00:53 UTC (2 of 2 keyword, 3 of 3 meaning)",
-            ),
-            (
-                vec![(Keyword, 'w'), (Meaning, 'w'), (Meaning, '-'), (Meaning, '-'), (Keyword, '-')],
-                "searches lost their source: 2 of 2 asked since 00:53 UTC, 3 not asked since (1 of 1 keyword and 1 not asked, 1 of 1 meaning and 2 not asked)",
-                "searches lost their source: 2 of 2 asked since 00:53 UTC, 3 not asked since (1 of 1 keyword and 1 not asked, 1 of 1 meaning and 2 not asked)",
-            ),
-            (
-                vec![(Keyword, 'r'), (Keyword, 'r'), (Meaning, 'w'), (Meaning, 'w'), (Meaning, 'e')],
-                "searches lost their source: 2 of 5 asked since 00:53 UTC, 1 wrong in another way (0 of 2 keyword, 3 of 3 meaning)",
-                "searches lost their source: 2 of 5 asked since 00:53 UTC, 1 wrong in another way (0 of 2 keyword, 3 of 3 meaning)",
-            ),
-            (
-                vec![(Keyword, 'e'), (Meaning, 'e'), (Negative, 'r'), (Negative, '-')],
-                "every search comes back empty: 2 of 2 asked since 00:53 UTC (1 of 1 keyword, 1 of 1 meaning, 0 of 1 negative and 1 not asked)",
-                "every search came back empty: 2 of 2 asked since 00:53 UTC (1 of 1 keyword, 1 of 1 meaning, 0 of 1 negative and 1 not asked)",
-            ),
-            (
-                vec![(Keyword, 'r'), (Meaning, 'r'), (Negative, 't')],
-                "questions about what is not there do not come back empty: 1 of 3 asked since 00:53 UTC (0 of 1 keyword, 0 of 1 meaning, 1 of 1 negative)",
-                "questions about what is not there did not come back empty: 1 of 3 asked since 00:53 UTC (0 of 1 keyword, 0 of 1 meaning, 1 of 1 negative)",
-            ),
-        ];
-        for (canaries, now, was) in rows {
-            let said = hear(&canaries, false);
-            assert_eq!((said.summary.as_str(), said.was.as_str()), (now, was), "{canaries:?}");
-        }
-    }
-
-    #[test]
-    fn texts_that_are_wrong_lost_no_source() {
-        let wrong = (CanaryKind::Mixed, Some(FailureReason::WrongResults), 1);
-        let (mut declared, state) = live(&[wrong, (CanaryKind::Mixed, Some(FailureReason::WrongResults), 2)]);
-        let summary = |declared: &[Canary]| diagnose(declared, &state, horizon()).unwrap().summary;
-        let since = "2 of 2 asked since 00:53 UTC (2 of 2 mixed)";
-        declared[0].text = Some(Box::default());
-        assert_eq!(
-            summary(&declared),
-            format!("every search lost its source: {since}"),
-            "one of them expects a source"
-        );
-        declared[1].text = Some(Box::default());
-        assert_eq!(summary(&declared), format!("every search brings a text that is not right: {since}"));
-    }
-
-    #[test]
-    fn while_answers_turn_right_nothing_is_claimed_that_was_not_asked_again() {
-        use CanaryKind::{Keyword, Meaning};
-        let rows = [
-            (
-                vec![(Keyword, 'R'), (Keyword, 'W'), (Meaning, 'W')],
-                "answers turn right: 1 of 3 asked since 00:53 UTC, 2 to be asked again (0 of 2 keyword, 0 of 1 meaning)",
-                false,
-            ),
-            (
-                vec![(Keyword, 'R'), (Keyword, 'w'), (Meaning, '-')],
-                "searches lost their source: 1 of 2 asked since 00:53 UTC, 1 not asked since (1 of 2 keyword, 1 meaning not asked)",
-                true,
-            ),
-            (
-                vec![(Keyword, 'R'), (Keyword, 'R'), (Meaning, 'r')],
-                "answers are right again: 3 of 3 asked since 00:53 UTC (0 of 2 keyword, 0 of 1 meaning)",
-                false,
-            ),
-        ];
-        for (canaries, summary, told) in rows {
-            let said = hear(&canaries, true);
-            assert_eq!((said.summary.as_str(), said.extent.stands()), (summary, told), "{canaries:?}");
-        }
-    }
-
-    /// As [`what_is_said_is_what_was_asked`] writes it; `R`: right, and confirmed wrong before.
-    fn hear(canaries: &[(CanaryKind, char)], turned: bool) -> Diagnosis {
-        use FailureReason as R;
-        let reason = |word: char| match word {
-            'e' => Some(R::EmptyResults),
-            't' => Some(R::ThresholdBroken),
-            'w' | 'W' | 'R' => Some(R::WrongResults),
-            _ => None,
-        };
-        let lists: Vec<_> = (0..).zip(canaries).map(|(list, (kind, word))| (*kind, reason(*word), list)).collect();
-        let (declared, mut state) = live(&lists);
-        let turned_at = fault_at() + TimeDelta::seconds(30);
-        for ((_, word), canary) in canaries.iter().zip(&declared) {
-            let known = state.get_or_insert_with(&canary.id, || CanaryState::new("", fault_at()));
-            match word {
-                '-' => known.answered_at = Some(fault_at() - TimeDelta::seconds(1)),
-                'R' => {
-                    known.hear(&AskVerdict::Right { rank: Some(1) }, AnsweredBy::INDEX, 1, turned_at);
-                }
-                'W' => {}
-                _ if turned => known.answered_at = Some(turned_at),
-                _ => {}
-            }
-        }
-        let horizon = Horizon { turned_at: turned.then_some(turned_at), ..horizon() };
-        diagnose(&declared, &state, horizon).unwrap()
-    }
-
-    fn live(canaries: &[(CanaryKind, Option<FailureReason>, u64)]) -> (Vec<Canary>, CanaryStates) {
-        let now = fault_at();
-        let (mut declared, mut state) = (Vec::new(), CanaryStates::default());
-        for (number, (kind, wrong, list)) in canaries.iter().enumerate() {
-            let id = format!("c{number}");
-            let mut heard = CanaryState::new("", now);
-            let verdict = wrong.map_or(AskVerdict::Right { rank: Some(1) }, |reason| AskVerdict::Wrong {
-                reason,
-                rank: None,
-                seen: "z.md".to_owned(),
-            });
-            heard.hear(&verdict, AnsweredBy::INDEX, 1, now);
-            heard.list = Some(*list);
-            state.insert(&id, heard);
-            declared.push(Canary {
-                id,
-                query: String::new(),
-                kind: *kind,
-                expect: Vec::new(),
-                within: 3,
-                max_score: None,
-                text: None,
-                forbid: Vec::new(),
-                line: 1,
-                definition_hash: String::new(),
-            });
-        }
-        (declared, state)
-    }
-}
+mod tests;

@@ -1,0 +1,95 @@
+//! `rules.quality.checks:` and `rules.freshness.shrinks:`, what is judged beside right answers and the age of sources.
+
+use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::layers::Layers;
+use crate::config::check::reach::flag;
+use crate::config::check::rules::IN_A_ROW;
+use crate::config::read::node::MapEntry;
+use crate::domain::reason::Severity;
+use crate::domain::rules::{CheckRule, ChunksCheck, ListsCheck, QualityChecks, ResultsCheck, ShrinksRule};
+
+/// How many times longer chunks may be; more would be no chunks any more.
+const FACTOR: std::ops::RangeInclusive<u32> = 2..=100;
+const SEVERITIES: &[(&str, Option<Severity>)] = &[
+    ("page", Some(Severity::Page)),
+    ("ticket", Some(Severity::Ticket)),
+    ("notice", Some(Severity::Notice)),
+    ("off", None),
+];
+
+/// Reads what the rule's layers say below `checks`.
+pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<'_, '_>) -> QualityChecks {
+    const SECTION: &str = "monitors.rules.quality.checks";
+    let checks = within(checker, rule, "checks", SECTION);
+    let of = |name: &str| within(checker, checks, name, &format!("{SECTION}.{name}"));
+    let [results, self_reported, lists, scores, reranker, chunks] =
+        ["results", "self_reported", "lists", "scores", "reranker", "chunks"].map(of);
+    let standard = QualityChecks::STANDARD;
+    let judge = results.get("judge").and_then(|entry| flag(checker, "'judge'", entry));
+    QualityChecks {
+        results: ResultsCheck {
+            judge: judge.unwrap_or(standard.results.judge),
+            least: share(checker, results, "least", standard.results.least),
+        },
+        self_reported: check(checker, self_reported, "after", standard.self_reported),
+        lists: ListsCheck {
+            similar: share(checker, lists, "similar", standard.lists.similar),
+            share: share(checker, lists, "share", standard.lists.share),
+            rule: check(checker, lists, "rounds", standard.lists.rule),
+        },
+        scores: check(checker, scores, "rounds", standard.scores),
+        reranker: severity(checker, reranker, standard.reranker),
+        chunks: ChunksCheck {
+            factor: whole(checker, chunks, "factor", FACTOR, standard.chunks.factor),
+            rule: check(checker, chunks, "after", standard.chunks.rule),
+        },
+    }
+}
+
+/// Reads what the rule's layers say below `shrinks`.
+pub(in crate::config) fn shrinks(checker: &mut Checker<'_>, rule: Layers<'_, '_>) -> ShrinksRule {
+    let shrinks = within(checker, rule, "shrinks", "monitors.rules.freshness.shrinks");
+    let standard = ShrinksRule::STANDARD;
+    ShrinksRule {
+        by: share(checker, shrinks, "by", standard.by),
+        severity: severity(checker, shrinks, standard.severity),
+    }
+}
+
+/// The map under a key, in both layers.
+fn within<'n, 'a>(checker: &mut Checker<'_>, layers: Layers<'n, 'a>, name: &str, section: &str) -> Layers<'n, 'a> {
+    let mut read = |entry: &'n MapEntry<'a>| -> Option<Fields<'n, 'a>> {
+        checker.fields(format_args!("'{name}'"), &entry.value, section)
+    };
+    let own = layers.own(name).and_then(&mut read);
+    let shared = layers.shared(name).and_then(&mut read);
+    Layers::new(own, shared)
+}
+
+fn check(checker: &mut Checker<'_>, layers: Layers<'_, '_>, after: &str, standard: CheckRule) -> CheckRule {
+    CheckRule {
+        after: whole(checker, layers, after, IN_A_ROW, standard.after),
+        severity: severity(checker, layers, standard.severity),
+    }
+}
+
+fn whole(
+    checker: &mut Checker<'_>,
+    layers: Layers<'_, '_>,
+    key: &str,
+    range: std::ops::RangeInclusive<u32>,
+    standard: u32,
+) -> u32 {
+    let entry = layers.get(key);
+    entry.and_then(|entry| checker.whole(format_args!("'{key}'"), &entry.value, range)).unwrap_or(standard)
+}
+
+fn share(checker: &mut Checker<'_>, layers: Layers<'_, '_>, key: &str, standard: f64) -> f64 {
+    let entry = layers.get(key);
+    entry.and_then(|entry| checker.share(format_args!("'{key}'"), &entry.value)).unwrap_or(standard)
+}
+
+fn severity(checker: &mut Checker<'_>, layers: Layers<'_, '_>, standard: Option<Severity>) -> Option<Severity> {
+    let entry = layers.get("severity");
+    entry.and_then(|entry| checker.choice("'severity'", &entry.value, SEVERITIES)).unwrap_or(standard)
+}

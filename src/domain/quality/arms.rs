@@ -1,0 +1,269 @@
+//! Which part of a search is broken, as far as that shows from outside (RETRIEVAL.md §3, "Diagnosis").
+//!
+//! It is decided on what is the same on all servers: which kinds of questions lost their sources and which kept them,
+//! whether lists got shorter, and how far the sources are still those of before. Ratios of scores are no part of it: with a
+//! reranker on, a vector arm that is off shows a ratio of 1.00, and without one of a half (§1.8).
+//!
+//! Where two causes look the same, both are named: [`PAIRS`] has all of them, with how a person tells them apart.
+
+use crate::domain::monitor::CanaryKind;
+use crate::domain::quality::look::{Overlap, median};
+use crate::domain::reason::FailureReason;
+
+/// A kind counts as lost as a whole only where so many were asked: one may be a document that was edited.
+const LOST_MIN: usize = 2;
+/// Lost canaries of all kinds together before missing sources are named.
+const LOST_OF_ALL_MIN: usize = 3;
+/// A kind is lost in part from a quarter on.
+const PART: usize = 4;
+/// Lists of questions by words that are still answered overlap by more than this where an arm is gone, and by less where it
+/// brings noise: medians of 1.00 and .34 on our server, .86 and .43 on a plain one (all kinds together).
+const NOISE_BELOW: f64 = 0.5;
+/// Sets that are so alike hold the same results.
+const SAME_SET: f64 = 0.6;
+/// Canaries of other kinds that all keep their source, so that sources can hardly be missing.
+const OTHERS_KEPT_MIN: usize = 8;
+
+/// What one canary that was asked since the fault began says of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Symptom {
+    pub(crate) kind: CanaryKind,
+    /// Whether its source was lost.
+    pub(crate) is_lost: bool,
+    /// Whether nothing at all was found.
+    pub(crate) is_empty: bool,
+    /// Results now ÷ results before; none where nothing is known.
+    pub(crate) results: Option<f64>,
+    /// How alike its sources are to what was accepted; none where nothing is known.
+    pub(crate) overlap: Option<Overlap>,
+    /// Of a lost one: whether the source that made it right stands in some other canary's list. None: not known.
+    pub(crate) source_elsewhere: Option<bool>,
+}
+
+/// Two causes that cannot be told apart from outside for sure.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) reasons: [FailureReason; 2],
+    /// By what a person knows each of them.
+    pub(crate) known_by: [&'static str; 2],
+}
+
+/// All pairs there are.
+pub(crate) const PAIRS: [Pair; 4] = [
+    Pair {
+        reasons: [FailureReason::VectorArmDown, FailureReason::EmbeddingMismatch],
+        known_by: [
+            "the server's log has errors or timeouts of the vector search, or its vectors are missing or zero",
+            "a stored chunk and a fresh embedding of its own text have a cosine near 0, where 0.99 is right",
+        ],
+    },
+    Pair {
+        reasons: [FailureReason::KeywordArmDown, FailureReason::CorpusTruncated],
+        known_by: [
+            "the lost sources are all listed, and the full-text index finds nothing or holds no rows",
+            "the lost sources are missing from the server's list of sources, or have fewer chunks",
+        ],
+    },
+    Pair {
+        reasons: [FailureReason::CorpusTruncated, FailureReason::IndexUnreachableVectors],
+        known_by: [
+            "the lost sources are missing from the server's list of sources, or have fewer chunks",
+            "the lost sources are listed with all their chunks, and an exact scan of the vectors finds them",
+        ],
+    },
+    Pair {
+        reasons: [FailureReason::EmbeddingMismatch, FailureReason::RerankerChanged],
+        known_by: [
+            "a stored chunk and a fresh embedding of its own text have a cosine near 0, where 0.99 is right",
+            "asked without its reranker the server finds the lost sources",
+        ],
+    },
+];
+
+/// What is named.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Named {
+    /// The cause, the likelier one where there are two.
+    pub(crate) reason: FailureReason,
+    /// The other one, where it cannot be told apart.
+    pub(crate) or_else: Option<FailureReason>,
+}
+
+impl Named {
+    const fn surely(reason: FailureReason) -> Self {
+        Self { reason, or_else: None }
+    }
+
+    const fn likelier(reason: FailureReason, or_else: FailureReason) -> Self {
+        Self { reason, or_else: Some(or_else) }
+    }
+
+    /// Each reason with how a person knows it, where there are two.
+    pub(crate) fn known_by(&self) -> impl Iterator<Item = (FailureReason, &'static str)> {
+        let both = [Some(self.reason), self.or_else];
+        let pair = PAIRS.iter().filter(move |_| both[1].is_some());
+        let pair = pair.filter(move |pair| both.iter().flatten().all(|reason| pair.reasons.contains(reason))).take(1);
+        pair.flat_map(move |pair| {
+            let of = |reason: FailureReason| pair.reasons.iter().position(|one| *one == reason);
+            both.into_iter().flatten().filter_map(move |reason| Some((reason, pair.known_by[of(reason)?])))
+        })
+    }
+
+    /// In words, such as `the vector half of the search brings nothing, or …`.
+    pub(crate) fn said(&self) -> String {
+        let other = self.or_else.map(|reason| format!(", or {}", words(reason))).unwrap_or_default();
+        format!("{}{other}", words(self.reason))
+    }
+}
+
+const fn words(reason: FailureReason) -> &'static str {
+    match reason {
+        FailureReason::VectorArmDown => "the vector half of the search brings nothing",
+        FailureReason::EmbeddingMismatch => "questions are embedded with another model than the index",
+        FailureReason::KeywordArmDown => "the keyword half of the search brings nothing",
+        FailureReason::CorpusTruncated => "sources are missing from the index",
+        FailureReason::IndexUnreachableVectors => "part of the vectors is not reached",
+        FailureReason::RerankerChanged => "results come in another order",
+        _ => "answers are wrong",
+    }
+}
+
+/// Names the part that is broken; none where what was seen fits none, or was too little.
+///
+/// `symptom`: what is wrong with the answers themselves. `turns`: answers are just turning right, so that what is lost in
+/// part may only be what was not asked again.
+pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool) -> Option<Named> {
+    use FailureReason as R;
+    if !matches!(symptom, R::WrongResults | R::EmptyResults | R::ConstantResponse) {
+        return None;
+    }
+    let (keyword, meaning) = (Tally::of(seen, CanaryKind::Keyword), Tally::of(seen, CanaryKind::Meaning));
+    if meaning.is_whole() && keyword.is_kept() {
+        return Some(vectors(seen));
+    }
+    if turns {
+        return None;
+    }
+    // Whoever finds nothing at all for some questions has not lost some sources.
+    let are_lists = !most(lost(seen).map(|one| one.is_empty));
+    if meaning.lost == 0 && meaning.asked >= LOST_MIN && (keyword.lost >= LOST_MIN || keyword.is_whole()) {
+        return words_lost(seen, keyword);
+    }
+    if meaning.is_in_part() && keyword.lost == 0 && keyword.asked >= LOST_MIN && are_lists {
+        let is_there = lost(seen).any(|one| one.source_elsewhere == Some(true));
+        let or_else = (!is_there).then_some(R::CorpusTruncated);
+        return Some(Named { reason: R::IndexUnreachableVectors, or_else });
+    }
+    if symptom != R::WrongResults {
+        return None;
+    }
+    if keyword.is_whole() && meaning.is_whole() {
+        return Some(everything(seen));
+    }
+    are_sources_gone(seen, keyword).then_some(Named::likelier(R::CorpusTruncated, R::IndexUnreachableVectors))
+}
+
+/// Questions in other words fail, and those by words are still answered. Without vectors lists get shorter or end, and
+/// what else is found stays; with another model they are as long as ever, and full of what has nothing to do with it.
+fn vectors(seen: &[Symptom]) -> Named {
+    use FailureReason as R;
+    let lost_meaning = || lost(seen).filter(|one| one.kind == CanaryKind::Meaning);
+    let is_shorter = most(lost_meaning().map(|one| one.is_empty || one.results.is_some_and(|ratio| ratio < 1.0)));
+    // Questions as people ask them are led by words that hide the noise.
+    let kept = seen.iter().filter(|one| !one.is_lost && one.kind == CanaryKind::Keyword);
+    let overlap = median(kept.filter_map(|one| Some(one.overlap?.rbo)).collect());
+    if !is_shorter && overlap.is_some_and(|overlap| overlap < NOISE_BELOW) {
+        Named::likelier(R::EmbeddingMismatch, R::VectorArmDown)
+    } else {
+        Named::likelier(R::VectorArmDown, R::EmbeddingMismatch)
+    }
+}
+
+/// Questions by words fail, and those in other words are answered.
+fn words_lost(seen: &[Symptom], keyword: Tally) -> Option<Named> {
+    use FailureReason as R;
+    let others = || seen.iter().filter(|one| !matches!(one.kind, CanaryKind::Keyword | CanaryKind::Negative));
+    // Lists that were cut lose what stood further down, whoever found it.
+    if most(others().filter_map(|one| Some(one.results? <= 0.5))) {
+        return None;
+    }
+    let mut elsewhere = lost(seen).filter_map(|one| one.source_elsewhere).peekable();
+    let is_known = elsewhere.peek().is_some();
+    if elsewhere.any(|found| found) {
+        return Some(Named::surely(R::KeywordArmDown));
+    }
+    let may_be_gone = is_known && !keyword.is_whole() && others().count() < OTHERS_KEPT_MIN;
+    Some(if may_be_gone {
+        Named::likelier(R::CorpusTruncated, R::KeywordArmDown)
+    } else {
+        Named::likelier(R::KeywordArmDown, R::CorpusTruncated)
+    })
+}
+
+/// Nothing is found any more, and lists come all the same.
+fn everything(seen: &[Symptom]) -> Named {
+    use FailureReason as R;
+    let sets = median(lost(seen).filter_map(|one| Some(one.overlap?.jaccard)).collect());
+    if sets.is_some_and(|alike| alike >= SAME_SET) {
+        Named::surely(R::RerankerChanged)
+    } else {
+        Named::likelier(R::EmbeddingMismatch, R::RerankerChanged)
+    }
+}
+
+/// Whether questions of both kinds lost their sources in part, while what is left of the others' lists is what it was: an
+/// order that is drawn anew loses sources too, and leaves little of any list (.31 to .49, where sources that were missing
+/// left .54 to 1.00).
+fn are_sources_gone(seen: &[Symptom], keyword: Tally) -> bool {
+    let is_of_both = keyword.lost > 0 && lost(seen).any(|one| one.kind != CanaryKind::Keyword);
+    let kept = seen.iter().filter(|one| !one.is_lost && one.kind != CanaryKind::Negative);
+    let overlap = median(kept.filter_map(|one| Some(one.overlap?.rbo)).collect());
+    let are_lists = !most(lost(seen).map(|one| one.is_empty));
+    is_of_both
+        && lost(seen).count() >= LOST_OF_ALL_MIN
+        && are_lists
+        && overlap.is_some_and(|overlap| overlap >= NOISE_BELOW)
+}
+
+/// Canaries that lost a source; what comes back for a question about nothing is no source.
+fn lost(seen: &[Symptom]) -> impl Iterator<Item = &Symptom> + Clone {
+    seen.iter().filter(|one| one.is_lost && one.kind != CanaryKind::Negative)
+}
+
+/// Whether more than half are so.
+fn most(mut all: impl Iterator<Item = bool>) -> bool {
+    let (yes, count) = all.by_ref().fold((0, 0), |(yes, count), one| (yes + usize::from(one), count + 1));
+    yes * 2 > count
+}
+
+/// How one kind of canaries fared.
+#[derive(Debug, Clone, Copy)]
+struct Tally {
+    asked: usize,
+    lost: usize,
+}
+
+impl Tally {
+    fn of(seen: &[Symptom], kind: CanaryKind) -> Self {
+        let of_kind = || seen.iter().filter(|one| one.kind == kind);
+        Self { asked: of_kind().count(), lost: of_kind().filter(|one| one.is_lost).count() }
+    }
+
+    /// Lost as a whole, one in ten aside.
+    const fn is_whole(self) -> bool {
+        self.lost >= LOST_MIN && self.lost * 10 >= self.asked * 9
+    }
+
+    /// Lost in part.
+    const fn is_in_part(self) -> bool {
+        self.lost >= LOST_MIN && self.lost * PART >= self.asked && !self.is_whole()
+    }
+
+    /// Kept, one in ten aside.
+    const fn is_kept(self) -> bool {
+        self.asked > 0 && self.lost * 10 <= self.asked
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+use super::*;
+
+/// So many canaries of a kind that say the same.
+fn say(count: usize, kind: CanaryKind, lost: bool) -> Vec<Symptom> {
+    let symptom =
+        Symptom { kind, is_lost: lost, is_empty: false, results: None, overlap: None, source_elsewhere: None };
+    vec![symptom; count]
+}
+
+fn kept(count: usize, kind: CanaryKind) -> Vec<Symptom> {
+    say(count, kind, false)
+}
+
+fn lost(count: usize, kind: CanaryKind) -> Vec<Symptom> {
+    say(count, kind, true)
+}
+
+/// With lists that overlap so much by rank, and so much as sets.
+fn like(mut seen: Vec<Symptom>, rbo: f64, jaccard: f64) -> Vec<Symptom> {
+    seen.iter_mut().for_each(|one| one.overlap = Some(Overlap { rbo, jaccard }));
+    seen
+}
+
+/// With lists of so many results, of one that there was.
+fn long(mut seen: Vec<Symptom>, results: f64) -> Vec<Symptom> {
+    for one in &mut seen {
+        (one.results, one.is_empty) = (Some(results), results == 0.0);
+    }
+    seen
+}
+
+/// With the lost sources in somebody else's list, or in nobody's.
+fn elsewhere(mut seen: Vec<Symptom>, found: bool) -> Vec<Symptom> {
+    seen.iter_mut().filter(|one| one.is_lost).for_each(|one| one.source_elsewhere = Some(found));
+    seen
+}
+
+fn check(sentence: &str, seen: &[Vec<Symptom>], symptom: FailureReason, expected: Option<&str>) {
+    let named = broken(&seen.concat(), symptom, false);
+    let said = named.map(|named| match named.or_else {
+        Some(other) => format!("{} or {}", named.reason, other),
+        None => named.reason.to_string(),
+    });
+    assert_eq!(said.as_deref(), expected, "{sentence}");
+}
+
+const KEYWORD: CanaryKind = CanaryKind::Keyword;
+const MEANING: CanaryKind = CanaryKind::Meaning;
+const MIXED: CanaryKind = CanaryKind::Mixed;
+const WRONG: FailureReason = FailureReason::WrongResults;
+const EMPTY: FailureReason = FailureReason::EmptyResults;
+const ARM: &str = "vector_arm_down or embedding_mismatch";
+const MODEL: &str = "embedding_mismatch or vector_arm_down";
+const MISSING: &str = "corpus_truncated or index_unreachable_vectors";
+const UNREACHED: &str = "index_unreachable_vectors or corpus_truncated";
+
+#[test]
+fn a_half_that_is_gone_is_named_by_what_the_other_still_finds() {
+    let hybrid = |meaning: Vec<Symptom>, rbo: f64| [like(kept(24, KEYWORD), rbo, 0.5), meaning];
+    check("plain RRF, vector arm off: what is kept is what it was", &hybrid(lost(24, MEANING), 0.86), WRONG, Some(ARM));
+    check("plain RRF, another model: noise in between", &hybrid(lost(24, MEANING), 0.43), WRONG, Some(MODEL));
+    check("with a reranker, off: its first score is what it was", &hybrid(lost(24, MEANING), 0.73), WRONG, Some(ARM));
+    check("with a reranker, another model", &hybrid(lost(24, MEANING), 0.27), WRONG, Some(MODEL));
+    check("no list is left", &hybrid(long(lost(24, MEANING), 0.0), 0.4), EMPTY, Some(ARM));
+    check("a list is left that is shorter than it was", &hybrid(long(lost(24, MEANING), 0.6), 0.4), WRONG, Some(ARM));
+    check("nothing is known of lists", &[kept(2, KEYWORD), lost(3, MEANING)], WRONG, Some(ARM));
+    check(
+        "vectors that are all zero bring one list",
+        &hybrid(lost(24, MEANING), 0.7),
+        FailureReason::ConstantResponse,
+        Some(ARM),
+    );
+    check("one canary in other words is too few", &[kept(8, KEYWORD), lost(1, MEANING)], WRONG, None);
+    check("nobody asked by words", &[lost(8, MEANING), kept(8, MIXED)], WRONG, None);
+    check(
+        "answers that are broken have another cause",
+        &hybrid(lost(24, MEANING), 0.86),
+        FailureReason::ResultMalformed,
+        None,
+    );
+
+    let (gone, there) = ("keyword_arm_down or corpus_truncated", "keyword_arm_down");
+    check("keyword arm off", &[lost(24, KEYWORD), kept(24, MEANING)], WRONG, Some(gone));
+    check(
+        "in part, since vectors find some",
+        &[elsewhere(lost(6, KEYWORD), true), kept(18, KEYWORD), kept(24, MEANING)],
+        WRONG,
+        Some(there),
+    );
+    check(
+        "nobody finds the two, and few were asked otherwise",
+        &[elsewhere(lost(2, KEYWORD), false), kept(6, KEYWORD), kept(4, MEANING)],
+        WRONG,
+        Some("corpus_truncated or keyword_arm_down"),
+    );
+    check(
+        "nobody finds the two, and all others find theirs",
+        &[elsewhere(lost(2, KEYWORD), false), kept(6, KEYWORD), kept(24, MEANING)],
+        WRONG,
+        Some(gone),
+    );
+    check(
+        "lists are cut, whoever asks",
+        &[lost(3, KEYWORD), kept(21, KEYWORD), long(kept(24, MEANING), 0.2)],
+        WRONG,
+        None,
+    );
+    check("one word may be an edited document", &[lost(1, KEYWORD), kept(7, KEYWORD), kept(8, MEANING)], WRONG, None);
+}
+
+#[test]
+fn what_is_lost_in_part_is_missing_or_not_reached() {
+    let in_part = |found| [kept(24, KEYWORD), elsewhere(lost(14, MEANING), found), kept(10, MEANING)];
+    check("70 % of vectors unreachable", &in_part(false), WRONG, Some(UNREACHED));
+    check("and words still find the sources", &in_part(true), WRONG, Some("index_unreachable_vectors"));
+    let both = |count: usize, rbo| {
+        [
+            lost(count, KEYWORD),
+            lost(count, MEANING),
+            like([kept(24 - count, KEYWORD), kept(24 - count, MEANING), kept(24, MIXED)].concat(), rbo, 0.6),
+        ]
+    };
+    check("corpus −40 %: what is left is what it was", &both(8, 0.77), WRONG, Some(MISSING));
+    check("newest 15 % missing", &both(5, 1.0), WRONG, Some(MISSING));
+    check("an order drawn anew", &both(15, 0.45), WRONG, None);
+    check("every other search fails and says so with nothing", &both(12, 1.0), EMPTY, None);
+    check("one of each kind", &both(1, 1.0), WRONG, None);
+    let unlike = [lost(8, KEYWORD), kept(8, KEYWORD), lost(8, MEANING), kept(8, MEANING)];
+    check("nobody knows what the lists were", &unlike, WRONG, None);
+    check("two edited documents", &[kept(24, KEYWORD), lost(2, MEANING), kept(22, MEANING)], WRONG, None);
+}
+
+#[test]
+fn all_is_lost_and_lists_come_all_the_same() {
+    let all = |rbo, jaccard| like([lost(4, KEYWORD), lost(4, MEANING)].concat(), rbo, jaccard);
+    check(
+        "vectors alone, and another model",
+        &[all(0.05, 0.02)],
+        WRONG,
+        Some("embedding_mismatch or reranker_changed"),
+    );
+    check("the same results, upside down", &[all(0.4, 0.9)], WRONG, Some("reranker_changed"));
+    check("no list at all", &[long(all(0.0, 0.0), 0.0)], EMPTY, None);
+    check("one list for all", &[all(0.0, 0.0)], FailureReason::ConstantResponse, None);
+}
+
+#[test]
+fn while_answers_turn_right_nothing_is_said_to_be_lost_in_part() {
+    let seen = [kept(24, KEYWORD), lost(14, MEANING), kept(10, MEANING)].concat();
+    assert_eq!(broken(&seen, WRONG, true), None);
+    let seen = [kept(24, KEYWORD), lost(24, MEANING)].concat();
+    assert!(broken(&seen, WRONG, true).is_some(), "what is lost as a whole is");
+}
+
+#[test]
+fn every_pair_that_is_named_says_how_its_two_are_told_apart() {
+    use FailureReason as R;
+    for pair in &PAIRS {
+        let [one, other] = pair.reasons;
+        for (first, second) in [(one, other), (other, one)] {
+            let told: Vec<FailureReason> =
+                Named::likelier(first, second).known_by().map(|(reason, _)| reason).collect();
+            assert_eq!(told, [first, second], "the likelier first");
+        }
+        for reason in pair.reasons {
+            assert!(reason.facts().checked && words(reason) != words(R::WrongResults), "{reason}");
+        }
+    }
+    assert_eq!(Named::surely(R::KeywordArmDown).known_by().count(), 0, "one that is sure needs nothing");
+    let said = Named::likelier(R::VectorArmDown, R::EmbeddingMismatch).said();
+    assert_eq!(
+        said,
+        "the vector half of the search brings nothing, or questions are embedded with another model than the index"
+    );
+}

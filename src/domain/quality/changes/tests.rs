@@ -1,0 +1,179 @@
+use super::*;
+use crate::domain::pinned::PinnedScore;
+use crate::domain::quality::ranking::Ranking;
+use crate::domain::rules::QualityChecks;
+use chrono::DateTime;
+
+const PINNED: [&str; 4] = ["a", "b", "c", "d"];
+
+fn pinned(score: f64, mad: f64, chars: Option<u32>) -> PinnedCanary {
+    PinnedCanary {
+        definition_hash: String::new(),
+        lists: vec![PINNED.map(str::to_owned).to_vec()],
+        top_score: Some(PinnedScore { median: score, mad }),
+        results: (4, 4),
+        chars,
+        sorted: true,
+    }
+}
+
+fn look(sources: &str, score: Option<f64>, chars: Option<u32>) -> Look {
+    Look {
+        at: DateTime::UNIX_EPOCH,
+        ranking: Ranking::of(sources.split_whitespace()),
+        results: 4,
+        top_score: score,
+        chars,
+        right_source: None,
+    }
+}
+
+#[test]
+fn lists_of_a_round_moved_or_did_not() {
+    // So many canaries each with this list; how many moved.
+    type Row<'r> = (&'r [(usize, &'r str)], Option<usize>, &'r str);
+    let rows: [Row<'_>; 7] = [
+        (&[(24, "a b c d")], None, "as they are pinned"),
+        (&[(12, "w x y z"), (12, "a b c d")], Some(12), "half of them moved"),
+        (&[(11, "w x y z"), (13, "a b c d")], None, "less than half"),
+        (&[(24, "a b c x")], None, "a new source at the end moves nothing"),
+        (&[(24, "x a y b z c")], Some(24), "others came in between: a larger corpus"),
+        (&[(24, "d c b a")], Some(24), "the same in another order: something ranks otherwise"),
+        (&[(24, "")], Some(24), "no list at all is another one"),
+    ];
+    let pinned = pinned(0.5, 0.0, None);
+    for (lists, expected, sentence) in rows {
+        let looks: Vec<Look> = lists.iter().flat_map(|(count, list)| vec![look(list, None, None); *count]).collect();
+        let round: Vec<Compared<'_>> = looks.iter().map(|look| Compared { look, pinned: &pinned }).collect();
+        let found = match lists_moved(&round, &QualityChecks::STANDARD.lists) {
+            Judged::Other(moved) => Some(moved.moved),
+            Judged::Same => None,
+            Judged::Unknown => panic!("{sentence}: enough is known"),
+        };
+        assert_eq!(found, expected, "{sentence}");
+        let few = lists_moved(&round[..ROUND_MIN - 1], &QualityChecks::STANDARD.lists);
+        assert_eq!(few, Judged::Unknown, "{sentence}: ten canaries are too few");
+    }
+}
+
+#[test]
+fn first_scores_of_a_round_moved_or_did_not() {
+    // So many canaries each with this first score, all pinned at .5 with this jitter.
+    type Row<'r> = (&'r [(usize, f64)], f64, Option<(usize, usize)>, &'r str);
+    let rows: [Row<'_>; 8] = [
+        (&[(24, 0.5)], 0.0, None, "as they are pinned"),
+        (&[(11, 0.25)], 0.0, Some((0, 11)), "eleven fell: 2 ÷ 2¹¹ is below .001"),
+        (&[(10, 0.25), (1, 0.5)], 0.0, None, "ten of eleven are not enough"),
+        (&[(24, 0.75)], 0.0, Some((24, 0)), "all rose"),
+        (&[(12, 0.75), (12, 0.25)], 0.0, None, "as many rose as fell"),
+        (&[(21, 0.75), (3, 0.25)], 0.0, Some((21, 3)), "three of 24 against the others"),
+        (&[(24, 0.51)], 0.01, None, "within five times their jitter"),
+        (&[(24, 0.5002)], 0.0, None, "no more than what rounding makes of it"),
+    ];
+    for (scores, jitter, expected, sentence) in rows {
+        let pinned = pinned(0.5, jitter, None);
+        let looks: Vec<Look> =
+            scores.iter().flat_map(|(count, score)| vec![look("a", Some(*score), None); *count]).collect();
+        let round: Vec<Compared<'_>> = looks.iter().map(|look| Compared { look, pinned: &pinned }).collect();
+        let found = match scores_moved(&round, Some((0.0, 1.0))) {
+            Judged::Other(moved) => Some((moved.up, moved.down)),
+            Judged::Same => None,
+            Judged::Unknown => panic!("{sentence}: enough is known"),
+        };
+        assert_eq!(found, expected, "{sentence}");
+    }
+    let rescaled = |now: f64| {
+        let medians = (now, 0.5);
+        ScoresMoved { up: 0, down: 24, p: 0.0, medians, scale: None }.is_rescaled()
+    };
+    assert_eq!([0.3, 0.45, 0.55, 29.5].map(rescaled), [true, false, false, true], "drift is no other scale");
+    let nothing = vec![look("a", None, None); 24];
+    let pinned = pinned(0.5, 0.0, None);
+    let round: Vec<Compared<'_>> = nothing.iter().map(|look| Compared { look, pinned: &pinned }).collect();
+    assert_eq!(scores_moved(&round, None), Judged::Unknown, "a server without scores");
+}
+
+#[test]
+fn the_sign_test_gives_the_tables_values() {
+    let rows = [(11, 0, 2.0 / 2_048.0), (10, 0, 2.0 / 1_024.0), (1, 1, 1.0), (9, 1, 22.0 / 1_024.0), (0, 0, 1.0)];
+    for (up, down, p) in rows {
+        assert!((sign_test(up, down) - p).abs() < 1e-12, "{up} and {down}: {}", sign_test(up, down));
+        assert!((sign_test(down, up) - p).abs() < 1e-12, "{down} and {up}");
+    }
+}
+
+#[test]
+fn chunks_of_a_beat_have_another_length_or_do_not() {
+    // Lengths of two answers, both pinned at 600 characters; the ratio where they differ.
+    let rows = [
+        ([Some(600), Some(500)], Some(Judged::Same), "as they are pinned"),
+        ([Some(1_200), Some(300)], Some(Judged::Same), "twice and half are just within"),
+        ([Some(200), Some(200)], Some(Judged::Other(1.0 / 3.0)), "a third"),
+        ([Some(200), Some(600)], Some(Judged::Same), "half of the answers are not most"),
+        ([Some(1_800), Some(1_800)], Some(Judged::Other(3.0)), "three times"),
+        ([None, None], Some(Judged::Unknown), "no text came"),
+    ];
+    for (lengths, expected, sentence) in rows {
+        let (looks, pinned) = (lengths.map(|chars| look("a", None, chars)), pinned(0.5, 0.0, Some(600)));
+        let answers: Vec<Compared<'_>> = looks.iter().map(|look| Compared { look, pinned: &pinned }).collect();
+        assert_eq!(Some(chunks_resized(&answers, &QualityChecks::STANDARD.chunks)), expected, "{sentence}");
+    }
+    let (look, pinned) = (look("a", None, Some(600)), pinned(0.5, 0.0, None));
+    let answers = [Compared { look: &look, pinned: &pinned }];
+    assert_eq!(chunks_resized(&answers, &QualityChecks::STANDARD.chunks), Judged::Unknown, "no length is pinned");
+}
+
+#[test]
+fn a_check_says_what_it_lacks() {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use crate::domain::monitor::{Canary, CanaryKind};
+    use crate::domain::pinned::Pinned;
+    use crate::domain::secret::{Address, Secret};
+
+    let lacks = |canaries: usize, entry: Option<(usize, bool)>, off: bool| {
+        let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
+        monitor.canaries = (0..canaries)
+            .map(|at| Canary {
+                id: at.to_string(),
+                query: String::new(),
+                kind: CanaryKind::Mixed,
+                expect: Vec::new(),
+                within: 5,
+                max_score: None,
+                text: None,
+                forbid: Vec::new(),
+                line: 1,
+                definition_hash: String::new(),
+            })
+            .collect();
+        monitor.pinned = entry.map(|(count, reached_index)| {
+            Arc::new(Pinned {
+                hash: String::new(),
+                place: (String::new(), 1),
+                runs: 20,
+                reached_index,
+                server: None,
+                scale: None,
+                relations: Vec::new(),
+                canaries: (0..count).map(|at| (at.to_string(), pinned(0.5, 0.0, Some(9)))).collect::<BTreeMap<_, _>>(),
+                tools: None,
+            })
+        });
+        if off {
+            monitor.rules.quality.checks.lists.rule.severity = None;
+        }
+        ChangeCheck::ALL.map(|check| check.lacks(&monitor))
+    };
+    let missing = |lacks: [Option<String>; 4]| lacks.map(|one| one.map(|said| said.contains("monitors.lock")));
+    assert_eq!(missing(lacks(12, Some((12, true)), false)), [None; 4], "everything is armed");
+    assert_eq!(missing(lacks(0, None, false)), [Some(false); 4], "nobody asks anything");
+    let lock = Some(true);
+    assert_eq!(missing(lacks(12, None, false)), [None, lock, lock, lock], "nothing is pinned");
+    assert_eq!(missing(lacks(12, Some((12, false)), false)), [None, lock, lock, lock], "a cache was pinned");
+    assert_eq!(missing(lacks(12, Some((10, true)), false)), [None, None, lock, lock], "too few are pinned");
+    assert_eq!(missing(lacks(12, Some((12, true)), true)), [None, None, Some(false), None], "switched off");
+    let said = lacks(12, Some((10, true)), false)[2].clone();
+    assert_eq!(said.as_deref(), Some("needs 11 canaries with a list in monitors.lock, and has 10"));
+}

@@ -1,0 +1,109 @@
+//! Whether sources go missing from a server's whole list of them (RETRIEVAL.md §3, check 8).
+
+use crate::domain::outcome::Evidence;
+use crate::domain::rules::ShrinksRule;
+use crate::domain::sources::{SourcesLeft, SourcesSeen};
+
+/// The evidence key under which an incident says how many sources were known.
+pub(crate) const SOURCES_KNOWN: &str = "sources_known";
+
+/// How many sources whole lists showed. What was known grows with the corpus and never shrinks by itself: that would learn
+/// the damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SourceCounts {
+    latest: Option<u32>,
+    known: u32,
+}
+
+/// Sources that are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SourcesMissing {
+    pub(crate) now: u32,
+    pub(crate) known: u32,
+}
+
+impl SourceCounts {
+    /// Takes in how many a whole list holds. A count is known once two looks showed as many.
+    pub(crate) fn see(&mut self, count: u32) {
+        self.known = self.known.max(self.latest.map_or(0, |latest| latest.min(count)));
+        self.latest = Some(count);
+    }
+
+    /// Goes on from an incident that told of it.
+    pub(crate) const fn restore(&mut self, known: u32) {
+        self.known = known;
+    }
+
+    /// What is missing, where it is more than may be.
+    pub(crate) fn missing(&self, rule: &ShrinksRule) -> Option<SourcesMissing> {
+        let missing = SourcesMissing { now: self.latest?, known: self.known };
+        let is_much = f64::from(missing.now) < f64::from(missing.known) * (1.0 - rule.by);
+        (rule.severity.is_some() && is_much).then_some(missing)
+    }
+}
+
+impl SourcesMissing {
+    pub(crate) fn said(self) -> String {
+        format!("{} of {} sources are left", self.now, self.known)
+    }
+
+    pub(crate) fn evidence(self) -> Vec<Evidence> {
+        vec![Evidence::new("sources", self.now.to_string()), Evidence::new(SOURCES_KNOWN, self.known.to_string())]
+    }
+}
+
+/// How many sources there are, where that is known of all of them: by a walk that came to its end, or by a server that
+/// counts for us beside the first page. A walk that was broken off counts nothing.
+pub(crate) const fn whole_count(seen: &SourcesSeen) -> Option<u32> {
+    match seen.left {
+        None => Some(seen.count),
+        Some(SourcesLeft::NotNeeded) => seen.total,
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::reason::Severity;
+
+    #[test]
+    fn sources_are_missing_or_not() {
+        // Counts of looks in order; what is left of what was known after the last of them.
+        type Row<'r> = (&'r [u32], Option<(u32, u32)>, &'r str);
+        let rows: [Row<'_>; 8] = [
+            (&[], None, "nobody looked"),
+            (&[412], None, "one look says nothing yet"),
+            (&[412, 412, 404], None, "less than 2 % may be tidying up"),
+            (&[412, 412, 403], Some((403, 412)), "more than 2 %"),
+            (&[412, 412, 0], Some((0, 412)), "all of them"),
+            (&[412, 412, 500, 412], None, "a count that was seen once was never known"),
+            (&[412, 412, 500, 510, 412], Some((412, 500)), "one that two looks showed was"),
+            (&[412, 412, 300, 300, 300], Some((300, 412)), "nothing learns the damage"),
+        ];
+        for (counts, expected, sentence) in rows {
+            let mut known = SourceCounts::default();
+            counts.iter().for_each(|count| known.see(*count));
+            let missing = known.missing(&ShrinksRule::STANDARD).map(|missing| (missing.now, missing.known));
+            assert_eq!(missing, expected, "{sentence}");
+            let off = ShrinksRule { severity: None, ..ShrinksRule::STANDARD };
+            assert_eq!(known.missing(&off), None, "{sentence}: switched off");
+            let ticket = ShrinksRule { by: 0.5, severity: Some(Severity::Ticket) };
+            assert!(known.missing(&ticket).is_none_or(|missing| missing.now == 0), "{sentence}: half may go");
+        }
+    }
+
+    #[test]
+    fn a_list_that_was_read_in_part_counts_nothing() {
+        let seen = |left, total| SourcesSeen { count: 100, total, left, ..SourcesSeen::default() };
+        let rows = [
+            (seen(None, None), Some(100), "read to its end"),
+            (seen(None, Some(120)), Some(100), "what is there counts, not what is said"),
+            (seen(Some(SourcesLeft::Failed), Some(120)), None, "a page failed"),
+            (seen(Some(SourcesLeft::NotNeeded), Some(120)), Some(120), "the server counts for us"),
+        ];
+        for (seen, expected, sentence) in rows {
+            assert_eq!(whole_count(&seen), expected, "{sentence}");
+        }
+    }
+}

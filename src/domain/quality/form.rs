@@ -1,0 +1,84 @@
+//! The form of an answer against the lock (RETRIEVAL.md §3, check 2): how many results there are, whether they are scored,
+//! and whether the scores fall. Fused ranks beside other scores may well not, so it is judged only where they always did.
+
+use crate::domain::answer::Answer;
+use crate::domain::monitor::{Canary, Monitor};
+use crate::domain::pinned::PinnedCanary;
+use crate::domain::quality::score_code::rounded;
+use crate::domain::wording::counted;
+
+/// What is pinned of a canary's answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PinnedForm<'a> {
+    pinned: &'a PinnedCanary,
+    /// Results there have to be ÷ the fewest that are pinned, 0 to 1.
+    least: f64,
+}
+
+impl<'a> PinnedForm<'a> {
+    /// Of a canary; none where nothing is pinned of it, or nothing is to be judged by it.
+    pub(crate) fn of(monitor: &'a Monitor, canary: &Canary) -> Option<Self> {
+        let results = &monitor.rules.quality.checks.results;
+        let pinned = monitor.pinned.as_ref()?.canary(canary)?;
+        results.judge.then_some(Self { pinned, least: results.least })
+    }
+}
+
+/// What is not as it was in every pin run: far fewer results, no first score, scores that rise.
+pub(crate) fn deformed(form: PinnedForm<'_>, answer: &Answer) -> Option<String> {
+    let PinnedForm { pinned, least } = form;
+    let (fewest, most) = pinned.results;
+    if (answer.hits.len() as f64) < f64::from(fewest) * least {
+        let usual = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
+        return Some(format!("{}, {usual} are pinned", counted(answer.hits.len(), "result", "results")));
+    }
+    if pinned.top_score.is_some() && answer.hits.first().is_some_and(|hit| hit.score.is_none()) {
+        return Some("the first result has no score that is a number, and one is pinned".to_owned());
+    }
+    let scores: Vec<f64> = answer.hits.iter().filter_map(|hit| hit.score).map(rounded).collect();
+    let rises = scores.windows(2).position(|pair| pair[0] < pair[1]).filter(|_| pinned.sorted)?;
+    Some(format!("result {} scores above the one before, and in no pin run one did", rises + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::answer::Hit;
+    use crate::domain::pinned::PinnedScore;
+
+    #[test]
+    fn an_answer_has_the_pinned_form_or_not() {
+        let hit = |score: &Option<f64>| Hit { source: "a".to_owned(), score: *score, chars: 1, excerpt: String::new() };
+        let pinned = |results, scored: bool, sorted| PinnedCanary {
+            definition_hash: String::new(),
+            lists: Vec::new(),
+            top_score: scored.then_some(PinnedScore { median: 0.5, mad: 0.0 }),
+            results,
+            chars: None,
+            sorted,
+        };
+        let (usual, unsorted, unscored) =
+            (pinned((4, 5), true, true), pinned((4, 5), true, false), pinned((4, 5), false, true));
+        let falling = [Some(0.9), Some(0.8), Some(0.8), Some(0.1)];
+        let rising = [Some(0.9), Some(0.1), Some(0.8), Some(0.1)];
+        let none: [Option<f64>; 4] = [None; 4];
+        let rows: [(&PinnedCanary, &[Option<f64>], Option<&str>, &str); 8] = [
+            (&usual, &falling, None, "as pinned"),
+            (&usual, &falling[..2], None, "half of the fewest"),
+            (&usual, &falling[..1], Some("1 result, 4 to 5 are pinned"), "less than half of them"),
+            (&usual, &none, Some("the first result has no score"), "scores that are no numbers come as nothing"),
+            (&unscored, &none, None, "a server without scores"),
+            (&usual, &rising, Some("result 3 scores above"), "unsorted, and it never was"),
+            (&unsorted, &rising, None, "unsorted, as it was"),
+            (&usual, &[Some(0.800_01), Some(0.800_02), Some(0.8), Some(0.8)], None, "no more than is kept of a score"),
+        ];
+        for (pinned, scores, expected, sentence) in rows {
+            let answer = Answer { hits: scores.iter().map(hit).collect(), ..Answer::default() };
+            let found = deformed(PinnedForm { pinned, least: 0.5 }, &answer);
+            match (&found, expected) {
+                (Some(found), Some(expected)) => assert!(found.starts_with(expected), "{sentence}: {found}"),
+                _ => assert_eq!(found.is_some(), expected.is_some(), "{sentence}: {found:?}"),
+            }
+        }
+    }
+}

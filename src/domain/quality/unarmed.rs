@@ -1,0 +1,86 @@
+//! Which checks cannot judge a monitor, and what each of them needs for it.
+
+use crate::domain::monitor::{CanaryKind, Monitor};
+use crate::domain::quality::changes::{ChangeCheck, OFF};
+
+/// A check that is not armed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unarmed {
+    /// Its key in the file, below `rules`.
+    pub(crate) check: &'static str,
+    /// What it needs, such as `needs an entry in monitors.lock`, or that it is switched off.
+    pub(crate) why: String,
+}
+
+/// The checks that are not armed on a monitor, in the order of the documentation.
+pub(crate) fn unarmed(monitor: &Monitor) -> Vec<Unarmed> {
+    let of = |check, why: Option<String>| why.map(|why| Unarmed { check, why });
+    let changes = ChangeCheck::ALL.into_iter().map(|check| of(check.key(), check.lacks(monitor)));
+    let others = [
+        of("quality.checks.results", results(monitor)),
+        of("quality, which part is broken", arms(monitor)),
+        of("freshness.shrinks", shrinks(monitor)),
+    ];
+    others.into_iter().chain(changes).flatten().collect()
+}
+
+fn results(monitor: &Monitor) -> Option<String> {
+    let pinned = monitor.pinned.as_ref();
+    let is_any = pinned.is_some_and(|pinned| monitor.canaries.iter().any(|canary| pinned.canary(canary).is_some()));
+    match () {
+        () if !monitor.rules.quality.checks.results.judge => Some(OFF.to_owned()),
+        () if !is_any => Some("needs a canary in monitors.lock that the index answered".to_owned()),
+        () => None,
+    }
+}
+
+/// A half of the search is named by what the other one still finds.
+fn arms(monitor: &Monitor) -> Option<String> {
+    let count = |kind: CanaryKind| monitor.canaries.iter().filter(|canary| canary.kind == kind).count();
+    let (keyword, meaning) = (count(CanaryKind::Keyword), count(CanaryKind::Meaning));
+    let has = format!("has {keyword} and {meaning}");
+    (keyword < 2 || meaning < 2).then(|| format!("needs two canaries each of the kinds keyword and meaning, and {has}"))
+}
+
+fn shrinks(monitor: &Monitor) -> Option<String> {
+    match &monitor.rules.freshness {
+        None => Some("needs rules.freshness, since the list of sources is asked for by it".to_owned()),
+        Some(rule) => rule.shrinks.severity.is_none().then(|| OFF.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::monitor::Canary;
+    use crate::domain::secret::{Address, Secret};
+
+    #[test]
+    fn every_check_that_is_not_armed_says_why() {
+        let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
+        assert_eq!(unarmed(&monitor).len(), 7, "a server of which only the address is known");
+        let canary = |at: usize| Canary {
+            id: at.to_string(),
+            query: String::new(),
+            kind: if at < 2 { CanaryKind::Keyword } else { CanaryKind::Meaning },
+            expect: Vec::new(),
+            within: 5,
+            max_score: None,
+            text: None,
+            forbid: Vec::new(),
+            line: 1,
+            definition_hash: String::new(),
+        };
+        monitor.canaries = (0..3).map(canary).collect();
+        let why = |monitor: &Monitor, check: &str| {
+            unarmed(monitor).into_iter().find(|one| one.check.starts_with(check)).map(|one| one.why)
+        };
+        let needs = "needs two canaries each of the kinds keyword and meaning, and has 2 and 1";
+        assert_eq!(why(&monitor, "quality, which").as_deref(), Some(needs));
+        assert_eq!(why(&monitor, "quality.checks.self_reported"), None, "it needs no more than a canary");
+        monitor.canaries.push(canary(3));
+        assert_eq!(why(&monitor, "quality, which"), None);
+        monitor.rules.quality.checks.results.judge = false;
+        assert_eq!(why(&monitor, "quality.checks.results").as_deref(), Some(OFF));
+    }
+}

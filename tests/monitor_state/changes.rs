@@ -1,0 +1,268 @@
+//! What changed without harm: told once it stands, never in the place of what canaries lost, over when it is as pinned.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serin::domain::answer::{Answer, Hit};
+use serin::domain::monitor::{CanaryKind, Monitor};
+use serin::domain::monitor_state::MonitorState;
+use serin::domain::observation::Observation;
+use serin::domain::pinned::{Pinned, PinnedCanary, PinnedScore};
+use serin::domain::reason::Severity;
+use serin::domain::rules::{FreshnessRule, ShrinksRule};
+use serin::domain::signal::Signal;
+use serin::domain::sources::SourcesSeen;
+
+use crate::{Scene, ask, at, canary, incident_of, with};
+
+const COUNT: usize = 12;
+
+/// Twelve canaries, six by words and six in other words, all asked on each beat, and what is pinned of them.
+fn pinned() -> Monitor {
+    with(|monitor| {
+        monitor.canaries = (0..COUNT).map(|at| canary(&format!("c{at:02}"))).collect();
+        for at in 0..COUNT {
+            monitor.canaries[at].kind = if at % 2 == 0 { CanaryKind::Keyword } else { CanaryKind::Meaning };
+        }
+        monitor.search.per_beat = 12;
+        monitor.pinned = Some(Arc::new(lock("one")));
+    })
+}
+
+fn lock(hash: &str) -> Pinned {
+    let of = |at: usize| {
+        let id = format!("c{at:02}");
+        let canary = PinnedCanary {
+            definition_hash: id.clone(),
+            lists: vec![["a.md", "b.md", "c.md", "d.md"].map(str::to_owned).to_vec()],
+            top_score: Some(PinnedScore { median: 0.5, mad: 0.0 }),
+            results: (4, 4),
+            chars: Some(600),
+            sorted: true,
+        };
+        (id, canary)
+    };
+    Pinned {
+        hash: hash.to_owned(),
+        place: ("monitors.lock".to_owned(), 1),
+        runs: 20,
+        reached_index: true,
+        server: None,
+        scale: Some((0.1, 0.9)),
+        relations: Vec::new(),
+        canaries: (0..COUNT).map(of).collect::<BTreeMap<_, _>>(),
+        tools: None,
+    }
+}
+
+/// An answer that names these sources; its first score; the length of its chunks.
+fn answers(seen: &mut Observation, sources: &[&str], score: f64, chars: u32) {
+    let hits = sources.iter().enumerate().map(|(at, source)| Hit {
+        source: (*source).to_owned(),
+        score: Some(score / (at + 1) as f64),
+        chars,
+        excerpt: format!("{source} {at}"),
+    });
+    let answer = Answer { hits: hits.collect(), ..Answer::default() };
+    seen.asks = (0..COUNT).map(|at| ask(&format!("c{at:02}"), Ok(answer.clone()))).collect();
+}
+
+const USUAL: [&str; 4] = ["a.md", "b.md", "c.md", "d.md"];
+
+/// `.` as pinned, `l` other lists, `s` other scores, `b` both, `c` short chunks, `p` partial, `v` no vectors, `m` another
+/// model, `w` noise alone.
+fn beats(scene: &mut Scene, beats: &str) {
+    for look in beats.chars() {
+        scene.beat(60, |seen| {
+            let moved = ["x.md", "y.md", "a.md", "z.md"];
+            match look {
+                'l' => answers(seen, &moved, 0.5, 600),
+                's' => answers(seen, &USUAL, 0.25, 600),
+                'b' => answers(seen, &moved, 0.25, 600),
+                'c' => answers(seen, &USUAL, 0.5, 200),
+                _ => answers(seen, &USUAL, 0.5, 600),
+            }
+            for (at, ask) in seen.asks.iter_mut().enumerate() {
+                let Some(Ok(answer)) = &mut ask.result else { continue };
+                let is_meaning = at % 2 == 1;
+                match look {
+                    'p' => answer.self_reported = vec!["partial: true".to_owned()],
+                    'v' if is_meaning => answer.hits.clear(),
+                    'm' if is_meaning => answer.hits.iter_mut().for_each(|hit| hit.source = format!("n{at}.md")),
+                    'm' => answer.hits[1..].iter_mut().for_each(|hit| hit.source.insert(0, 'n')),
+                    'w' => answer.hits.iter_mut().for_each(|hit| hit.source = format!("n{at}.md")),
+                    _ => {}
+                }
+            }
+        });
+    }
+}
+
+fn check(sentence: &str, monitor: Monitor, looks: &str, told: &[&str]) {
+    let mut scene = Scene::new(monitor);
+    beats(&mut scene, looks);
+    assert_eq!(scene.told, told, "{sentence}");
+}
+
+#[test]
+fn a_change_is_noted_and_wakes_nobody() {
+    check("lists that moved, in two rounds", pinned(), ".ll", &["3 opened quality ranking_changed"]);
+    check("one round is chance", pinned(), ".l.l.", &[]);
+    check(
+        "it ends with a round as pinned",
+        pinned(),
+        "lll.",
+        &["2 opened quality ranking_changed", "4 resolved quality recovered"],
+    );
+    check("scores that moved", pinned(), "sss", &["2 opened quality score_shift"]);
+    check("lists and scores at once", pinned(), "bbb", &["2 opened quality reranker_changed"]);
+    check(
+        "chunks that were cut anew explain what else moved",
+        pinned(),
+        "cccc",
+        &["3 opened quality chunking_changed"],
+    );
+    check(
+        "what answers say of themselves",
+        pinned(),
+        "pp.ppp..",
+        &["6 opened quality self_reported_degradation", "8 resolved quality recovered"],
+    );
+    let mut scene = Scene::new(pinned());
+    beats(&mut scene, "lll");
+    let severities: Vec<Severity> = scene.decided.iter().filter_map(incident_of).map(|told| told.severity).collect();
+    assert_eq!(severities, [Severity::Notice]);
+}
+
+#[test]
+fn without_a_lock_or_where_the_file_says_so_nothing_is_compared() {
+    check(
+        "no lock",
+        with(|monitor| {
+            *monitor = pinned();
+            monitor.pinned = None;
+        }),
+        "llllcccc",
+        &[],
+    );
+    check(
+        "a lock of what a cache said",
+        with(|monitor| {
+            *monitor = pinned();
+            monitor.pinned = Some(Arc::new(Pinned { reached_index: false, ..lock("one") }));
+        }),
+        "llllcccc",
+        &[],
+    );
+    check(
+        "switched off",
+        with(|monitor| {
+            *monitor = pinned();
+            monitor.rules.quality.checks.lists.rule.severity = None;
+        }),
+        "llll",
+        &[],
+    );
+}
+
+#[test]
+fn harm_comes_before_change_and_ends_by_itself() {
+    check(
+        "a notice becomes the page that harm is, with no beat more",
+        pinned(),
+        "llvvv",
+        &["2 opened quality ranking_changed", "5 updated quality vector_arm_down"],
+    );
+    check(
+        "a page ends when its canaries are right, whatever moved meanwhile",
+        pinned(),
+        ".vvvllll",
+        &["4 opened quality vector_arm_down", "6 resolved quality recovered", "7 opened quality ranking_changed"],
+    );
+}
+
+#[test]
+fn what_is_broken_is_named_with_and_without_a_lock() {
+    let bare = || {
+        with(|monitor| {
+            *monitor = pinned();
+            monitor.pinned = None;
+        })
+    };
+    for (sentence, monitor) in [("against the lock", pinned()), ("against what was right before", bare())] {
+        check(sentence, monitor.clone(), "...vvv", &["6 opened quality vector_arm_down"]);
+        check(sentence, monitor.clone(), "...mmm", &["6 opened quality embedding_mismatch"]);
+        check(sentence, monitor, "...www", &["6 opened quality embedding_mismatch"]);
+    }
+    let mut scene = Scene::new(pinned());
+    beats(&mut scene, "...mmm");
+    let open = scene.state.incident(Signal::Quality).unwrap();
+    let value = |key: &str| open.evidence.iter().find(|one| one.key == key).map(|one| one.value.as_str());
+    assert_eq!((value("symptom"), value("or_else")), (Some("wrong_results"), Some("vector_arm_down")));
+    assert!(value("known_by.embedding_mismatch").is_some_and(|by| by.contains("cosine")), "{open:#?}");
+    assert!(value("known_by.vector_arm_down").is_some_and(|by| by.contains("log")), "{open:#?}");
+    let said = "docs: questions are embedded with another model than the index, or the vector half of the search brings \
+                nothing: searches lost their source: 6 of 12 asked since ";
+    assert!(open.summary.starts_with(said), "{}", open.summary);
+}
+
+/// Another process takes over what is open.
+fn restarted(scene: &mut Scene) {
+    let before = std::mem::replace(&mut scene.state, MonitorState::new(at(scene.second + 1)));
+    for signal in Signal::ALL {
+        scene.state.restore_signal(signal, before.signal(signal).clone());
+    }
+    before.incidents().cloned().for_each(|incident| scene.state.restore_incident(incident));
+}
+
+#[test]
+fn a_change_stands_over_a_restart_and_ends_with_another_lock() {
+    let mut scene = Scene::new(pinned());
+    beats(&mut scene, "lll");
+    restarted(&mut scene);
+    beats(&mut scene, "llll");
+    assert_eq!(scene.told, ["2 opened quality ranking_changed"], "told once");
+    let mut other = lock("two");
+    for canary in other.canaries.values_mut() {
+        canary.lists = vec![["x.md", "y.md", "a.md", "z.md"].map(str::to_owned).to_vec()];
+    }
+    scene.monitor.pinned = Some(Arc::new(other));
+    beats(&mut scene, "llll");
+    assert_eq!(scene.told[1..], ["8 resolved quality recovered"], "what is pinned now is what is seen");
+    let mut off = Scene::new(pinned());
+    beats(&mut off, "lll");
+    off.monitor.rules.quality.checks.lists.rule.severity = None;
+    let ended = off.state.reconsider(&off.monitor, at(off.second));
+    assert_eq!(ended.len(), 1, "an edit that wants it no longer told ends it");
+}
+
+#[test]
+fn sources_that_go_missing_are_told_on_the_second_look() {
+    let shrunk = |counts: &[Option<u32>]| {
+        let mut scene = Scene::new(with(|monitor| {
+            let older_than = std::time::Duration::from_secs(3_600);
+            let (shrinks, severity) = (ShrinksRule::STANDARD, Severity::Ticket);
+            monitor.rules.freshness = Some(FreshnessRule { older_than, shrinks, severity, line: 1 });
+        }));
+        for count in counts {
+            scene.beat(60, |seen| {
+                let last_indexed_at = Some(seen.started_at);
+                let whole = |count| SourcesSeen { count, last_indexed_at, ..SourcesSeen::default() };
+                seen.sources = count.map(whole);
+            });
+        }
+        scene
+    };
+    let scene = shrunk(&[Some(412), Some(412), Some(300), None, Some(300), None, Some(412)]);
+    assert_eq!(scene.told, ["5 opened freshness corpus_truncated", "7 resolved freshness recovered"]);
+    let told = scene.decided.iter().find_map(incident_of).unwrap();
+    assert_eq!((told.severity, &*told.summary), (Severity::Page, "docs: 300 of 412 sources are left"));
+    assert_eq!(shrunk(&[Some(412), Some(300), Some(300)]).told, [""; 0], "what one look showed was never known");
+    let mut open = shrunk(&[Some(412), Some(412), Some(300), Some(300)]);
+    restarted(&mut open);
+    open.beat(60, |seen| {
+        seen.sources =
+            Some(SourcesSeen { count: 300, last_indexed_at: Some(seen.started_at), ..SourcesSeen::default() });
+    });
+    assert_eq!(open.told, ["4 opened freshness corpus_truncated"], "a restart is no recovery");
+}
