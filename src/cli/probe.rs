@@ -22,6 +22,7 @@ use crate::domain::fault::Fault;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation, Stage, Step, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
+use crate::domain::quality::bound;
 use crate::domain::schedule::PlannedAsk;
 use crate::domain::search::FreshWay;
 use crate::domain::secret::{Address, Secret};
@@ -218,6 +219,13 @@ fn explain_verdict(monitor: &Monitor, outcome: &Outcome, out: &mut impl Write) -
     let is_blind = outcome.verdict == Verdict::Good && monitor.canaries.is_empty();
     let but = if is_blind { " · no canary: only that it answers was judged" } else { "" };
     writeln!(out, "verdict    {}{but}", outcome.verdict.slug())?;
+    let right = outcome.asks.iter().filter(|verdict| matches!(verdict, AskVerdict::Right { .. })).count();
+    let wrong = outcome.asks.iter().filter(|verdict| matches!(verdict, AskVerdict::Wrong { .. })).count();
+    let answered = right + wrong;
+    if answered > 0 {
+        let bound = bound::at_least_said(right, answered);
+        writeln!(out, "           {right}/{} right, {bound}", counted(answered, "canary", "canaries"))?;
+    }
     for finding in &outcome.findings {
         let said = said_once::finding(finding.reason.slug(), finding.stage.slug(), &finding.summary);
         writeln!(out, "           {said}")?;

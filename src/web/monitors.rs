@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::monitor::MonitorId;
+use crate::domain::monitor_state::CanaryScore;
 use crate::domain::observation::Footprint;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
@@ -52,8 +53,18 @@ pub(crate) struct MonitorBody {
     held: Option<HoldBody>,
     trouble: Option<String>,
     signals: Vec<SignalBody>,
+    canary_score: ScoreBody,
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Vec<CanaryBody>>,
+}
+
+/// How many canaries are right, each counted once.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ScoreBody {
+    right: usize,
+    asked: usize,
+    /// The share of all such questions that is answered rightly at least, 0 to 1, with 95 %; null before the first answer.
+    at_least: Option<f64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -248,8 +259,13 @@ fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
         held: view.cost.hold.map(hold_body),
         trouble: view.trouble.clone(),
         signals: view.signals.iter().map(signal_body).collect(),
+        canary_score: score_body(view.canary_score),
         canaries: whole.then(|| view.canaries.iter().map(canary_body).collect()),
     }
+}
+
+fn score_body(score: CanaryScore) -> ScoreBody {
+    ScoreBody { right: score.right, asked: score.asked, at_least: score.at_least() }
 }
 
 fn declared_body(view: &MonitorView) -> DeclaredBody {

@@ -8,6 +8,7 @@ use crate::domain::answer::{Turn, Variant};
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::observation::Observation;
+use crate::domain::quality::bound;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{CanaryHeard, Horizon, Roll};
 use crate::domain::schedule::{self, Doubt, PlannedAsk};
@@ -47,6 +48,19 @@ pub struct CanaryScore {
     pub not_asked: usize,
     /// The first wrong answer of the fault that is in doubt or open; none: all that was ever answered counts.
     pub since: Option<DateTime<Utc>>,
+}
+
+impl CanaryScore {
+    /// The share of all such questions that is answered rightly at least, 0 to 1, with 95 %: each canary counts once,
+    /// however often it was asked. None where none was.
+    pub fn at_least(&self) -> Option<f64> {
+        bound::at_least(self.right, self.asked)
+    }
+
+    /// The same as it is shown, such as `at least 86 %`.
+    pub(crate) fn at_least_said(&self) -> String {
+        bound::at_least_said(self.right, self.asked)
+    }
 }
 
 impl MonitorState {

@@ -248,11 +248,13 @@ impl MonitorState {
         (reading(level, figure, u32::try_from(heard).unwrap_or(u32::MAX)), cause)
     }
 
-    /// Such as `4 of 5 canaries right`, and while something is in doubt only what was heard of it; and how many that are.
+    /// Such as `24 of 24 canaries right, at least 86 %`, and while something is in doubt only what was heard of it; and how many that are.
     pub(super) fn quality_figure(&self, monitor: &Monitor, horizon: Option<Horizon>) -> (String, usize) {
         let Some(horizon) = horizon else {
-            let CanaryScore { right, asked, .. } = self.canary_score(&monitor.canaries);
-            return (format!("{right} of {} right", counted(asked, "canary", "canaries")), asked);
+            let score = self.canary_score(&monitor.canaries);
+            let CanaryScore { right, asked, .. } = score;
+            let bound = if asked > 0 { format!(", {}", score.at_least_said()) } else { String::new() };
+            return (format!("{right} of {} right{bound}", counted(asked, "canary", "canaries")), asked);
         };
         let extent = Roll::call(&monitor.canaries, &self.canaries, horizon).extent(horizon, 0);
         (extent.figure(horizon.now), extent.asked)

@@ -219,7 +219,7 @@ pub(crate) async fn page(
         canaries: CanaryPanel {
             rows: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
             score: format!(
-                "{} of {} right {}",
+                "{} of {} right, {}",
                 view.canary_score.right,
                 view.canary_score.asked,
                 asked_when(view.canary_score)
@@ -309,14 +309,16 @@ fn heated(view: &MonitorView, kept: &StoredPart, days: HeatDays, now: DateTime<U
     })
 }
 
-/// What a count of canaries is of: the table beside it also shows answers from before a fault.
+/// What a count of canaries promises, and what it is of: the table beside it also shows answers from before a fault.
 fn asked_when(score: CanaryScore) -> String {
-    match (score.not_asked, score.since) {
+    let promised = score.at_least_said();
+    let when = match (score.not_asked, score.since) {
         (0, None) => "at their last answer".to_owned(),
         (n, None) => format!("at their last answer, {n} not asked yet"),
         (0, Some(_)) => "since the first wrong answer".to_owned(),
         (n, Some(_)) => format!("since the first wrong answer, {n} not asked since"),
-    }
+    };
+    if promised.is_empty() { when } else { format!("{promised}, {when}") }
 }
 
 fn figures(view: &MonitorView, away: bool) -> Vec<MonitorFigure> {
