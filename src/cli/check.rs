@@ -18,7 +18,9 @@ use crate::config::read::diagnostic::Diagnostics;
 use crate::config::read::source;
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::Monitor;
+use crate::domain::quality::streak::usual_cost;
 use crate::domain::quality::unarmed::{Unarmed, unarmed};
+use crate::domain::rules::After;
 use crate::domain::wording::{as_written, counted};
 
 /// Checks a monitors.yaml without contacting anything.
@@ -90,6 +92,9 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     for line in derived_windows(monitors) {
         anstream::println!("{line}");
     }
+    for line in written_patience(monitors) {
+        anstream::println!("{line}");
+    }
     let files = match loaded.fleet.provenance.included.len() {
         0 => String::new(),
         1 => " and the file it includes".to_owned(),
@@ -120,6 +125,40 @@ fn derived_windows(monitors: &[Arc<Monitor>]) -> Vec<String> {
         format!("{ids}: P95 over {}, since rules.latency has no window that holds its samples", as_written(window))
     };
     lengths.into_iter().map(line).collect()
+}
+
+/// What each number of `rules.quality.after` costs in false pages, the monitors of one cost on one line.
+fn written_patience(monitors: &[Arc<Monitor>]) -> Vec<String> {
+    let mut costs: BTreeMap<(u32, String), Vec<&str>> = BTreeMap::new();
+    for monitor in monitors {
+        if let Some((after, pages)) = cost_of_after(monitor) {
+            costs.entry((after, pages_said(pages))).or_default().push(monitor.id.as_str());
+        }
+    }
+    let line = |((after, pages), ids): ((u32, String), Vec<&str>)| {
+        format!(
+            "{}: rules.quality.after: {after} costs {pages} false pages a monitor-year on a server 1 % of whose answers are \
+             wrong by chance; auto measures that and keeps under a third of one in 100",
+            ids.join(", ")
+        )
+    };
+    costs.into_iter().map(line).collect()
+}
+
+/// The number the file has, and its false pages a monitor-year; none where it leaves that to Serin or asks nothing.
+fn cost_of_after(monitor: &Monitor) -> Option<(u32, f64)> {
+    match monitor.rules.quality.after {
+        After::Answers(after) if !monitor.canaries.is_empty() => Some((after, usual_cost(monitor, after))),
+        _ => None,
+    }
+}
+
+fn pages_said(pages: f64) -> String {
+    match pages {
+        pages if pages < 0.0001 => "less than 0.0001".to_owned(),
+        pages if pages < 0.1 => format!("{pages:.4}"),
+        pages => format!("{pages:.2}"),
+    }
 }
 
 fn total<M: AsRef<Monitor>>(monitors: &[M]) -> u64 {
@@ -168,6 +207,10 @@ struct MonitorLine {
     latency_window_ms: u64,
     /// Whether it follows from the rhythm, since the file has none.
     latency_window_derived: bool,
+    /// Wrong answers in a row that are an incident, where the file has a number; else Serin measures how many it takes.
+    quality_after: Option<u32>,
+    /// What that number costs, on a server 1 % of whose answers are wrong by chance.
+    false_pages_per_year: Option<f64>,
     calls_per_day_max: u64,
     /// Checks that cannot judge it, each with what it needs.
     not_armed: Vec<UnarmedLine>,
@@ -220,6 +263,7 @@ fn report(name: &str, checked: &Result<Loaded, Diagnostics>) -> CheckReport {
 fn monitor_line(monitor: &Monitor, provenance: &Provenance) -> MonitorLine {
     let (file, line) = provenance.place(monitor.line);
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let (quality_after, false_pages_per_year) = cost_of_after(monitor).unzip();
     MonitorLine {
         id: monitor.id.to_string(),
         file: file.to_owned(),
@@ -232,6 +276,8 @@ fn monitor_line(monitor: &Monitor, provenance: &Provenance) -> MonitorLine {
         per_beat: monitor.search.per_beat,
         latency_window_ms: ms(monitor.rules.latency.window),
         latency_window_derived: monitor.rules.latency.window_derived,
+        quality_after,
+        false_pages_per_year,
         calls_per_day_max: monitor.calls_per_day(),
         not_armed: unarmed(monitor).into_iter().map(|Unarmed { check, why }| UnarmedLine { check, why }).collect(),
     }

@@ -114,9 +114,8 @@ impl Notifier<'_> {
             severity: incident.severity,
             summary: summary(event, incident),
             evidence: incident.evidence.clone(),
-            resolves_when: rule_text::rule_text(self.monitor, incident.signal)
-                .filter(|_| event != Event::IncidentResolved)
-                .map(|said| said.resolves),
+            resolves_when: rule_text::resolves(self.monitor, incident.signal, incident.reason)
+                .filter(|_| event != Event::IncidentResolved),
             runbook_url: self.fleet.runbooks.url(incident.reason, &self.fleet.public_url),
             incident_url: Some(format!("{}/incidents/{}", self.fleet.public_url, incident.id)),
             rule: Some(incident.rule.clone()),

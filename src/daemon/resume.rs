@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
-use crate::daemon::rows::LEAK;
+use crate::daemon::rows::{LEAK, TRACK};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Turn, Variant};
 use crate::domain::contract::Baseline;
@@ -21,6 +21,7 @@ use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::canary;
 use crate::domain::quality::confirmation::{AnsweredBy, CanaryState};
+use crate::domain::quality::track_record::TrackRecord;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::RestartMarks;
 use crate::domain::secret::{Address, Secret};
@@ -91,6 +92,12 @@ fn restore(runtime: &mut MonitorRuntime, row: SignalRow, now: DateTime<Utc>) {
         }
         canary.doubted_since = (row.state.phase != Phase::Quiet).then_some(row.state.since);
         canary.state = row.state;
+    } else if row.subject == TRACK {
+        // One that cannot be read is begun anew.
+        if let Some(record) = row.detector.as_deref().and_then(TrackRecord::from_bytes) {
+            let monitor = Arc::clone(&runtime.monitor);
+            runtime.state_mut().restore_track_record(record, &monitor);
+        }
     } else {
         runtime.edited_unseen |= row.rule_hash != runtime.monitor.definition_hash;
         runtime.state_mut().restore_signal(row.signal, row.state);
@@ -245,6 +252,35 @@ mod tests {
     use crate::daemon::rows::changed_signals;
     use crate::domain::monitor_state::MonitorState;
     use crate::store::values::change_set::ChangeSet;
+
+    #[tokio::test]
+    async fn what_canaries_have_shown_is_remembered() {
+        let now = Utc::now();
+        let address = Address { shown: String::new(), resolved: Secret::new("") };
+        let monitor = Arc::new(Monitor::undeclared("docs", address));
+        let fleet = Fleet { monitors: vec![Arc::clone(&monitor)], ..Fleet::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let context = LoopContext::idle(folder.path(), fleet.clone()).await;
+        let before = MonitorRuntime::new(Arc::clone(&monitor), now);
+        let mut record = TrackRecord::default();
+        record.right(5_000);
+        record.blips.ended(2);
+        let mut next = MonitorState::clone(&before.state);
+        next.restore_track_record(record.clone(), &monitor);
+        let signals = changed_signals(&before, &next);
+        context.store.commit(Box::new(ChangeSet { signals, ..ChangeSet::default() })).await.unwrap();
+        let resumed = runtimes(&context.store, &fleet, "", now).await.unwrap();
+        assert_eq!(*resumed[0].state.track_record(), record);
+        assert_eq!(
+            resumed[0].state.signal(Signal::Quality).phase,
+            Phase::Quiet,
+            "and no signal stands otherwise for it"
+        );
+        let mut little = record.clone();
+        little.right(1);
+        next.restore_track_record(little, &monitor);
+        assert_eq!(changed_signals(&resumed[0], &next), [], "a right answer more is not worth a row");
+    }
 
     #[tokio::test]
     async fn a_canary_that_leaked_is_remembered_beside_what_it_answers_until_it_leaks_no_more() {

@@ -14,6 +14,8 @@ use crate::store::values::change_set::{AskRow, BeatRow, BeatSeen, MarksRow, Sign
 
 /// A canary's own way to a leak is kept under this prefix of the access signal's subject.
 pub(super) const LEAK: &str = "leak:";
+/// What all canaries have shown so far is kept under this subject of the quality signal.
+pub(super) const TRACK: &str = "track";
 
 /// Signals that changed with the monitor's state, as they are written.
 pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> Vec<SignalRow> {
@@ -23,6 +25,7 @@ pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> 
         subject,
         state: state.clone(),
         rule_hash: rule_hash.to_owned(),
+        detector: None,
     };
     let signals = Signal::ALL.into_iter().filter(|signal| runtime.state.signal(*signal) != next.signal(*signal));
     let mut rows: Vec<SignalRow> = signals
@@ -44,7 +47,22 @@ pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> 
             rows.push(row(Signal::Quality, format!("canary:{id}"), &quiet, &canary.definition_hash));
         }
     }
+    rows.extend(changed_track(runtime, next));
     rows
+}
+
+/// The track record, where there is news in it.
+fn changed_track(runtime: &MonitorRuntime, next: &MonitorState) -> Option<SignalRow> {
+    let record = next.track_record();
+    let salt = runtime.monitor.id.as_str().bytes().fold(0, |salt: u32, byte| salt.wrapping_mul(31) + u32::from(byte));
+    record.is_news(runtime.state.track_record(), salt).then(|| SignalRow {
+        monitor: runtime.monitor.id.clone(),
+        signal: Signal::Quality,
+        subject: TRACK.to_owned(),
+        state: SignalState::quiet(runtime.state.signal(Signal::Quality).since),
+        rule_hash: runtime.monitor.definition_hash.clone(),
+        detector: Some(record.to_bytes()),
+    })
 }
 
 /// Where canaries stand on their way to a leak and back, as far as that changed; quiet where nothing is left of it.

@@ -165,6 +165,7 @@ impl Standing for MonitorSnapshot {
             latency: self.latency(),
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             canary_score: self.state.canary_score(&self.monitor.canaries),
+            canary_watch: self.state.canary_watch(&self.monitor),
             last: self.last.as_ref().map(|last| Arc::new(last.shown(self.id(), self.tools()))),
             cost: CostView { spent: self.spent, hold: self.hold.as_deref().copied() },
             profile: self.profile.clone(),

@@ -165,7 +165,7 @@ reasons! {
     EmptyResults, "empty_results", 63, Retrieval, Quality, Page, true, "Searches with a known answer come back empty, without an error.";
     WrongResults, "wrong_results", 64, Retrieval, Quality, Page, true, "Searches with a known answer no longer bring the expected source within its rank.";
     ResultMalformed, "result_malformed", 65, Retrieval, Quality, Page, true, "The search tool's answer has no readable list of results, or a broken one.";
-    RetrievalRegression, "retrieval_regression", 66, Retrieval, Quality, Ticket, false, "The share of right answers falls slowly.";
+    RetrievalRegression, "retrieval_regression", 66, Retrieval, Quality, Ticket, true, "The share of right answers falls slowly.";
     EmbeddingMismatch, "embedding_mismatch", 67, Retrieval, Quality, Page, true, "Questions are embedded with another model than the index.";
     VectorArmDown, "vector_arm_down", 68, Retrieval, Quality, Page, true, "Only the keyword half of the search still works.";
     KeywordArmDown, "keyword_arm_down", 69, Retrieval, Quality, Page, true, "Only the vector half of the search still works.";

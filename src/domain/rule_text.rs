@@ -1,8 +1,10 @@
 //! When a signal opens and when it closes, said for people: pages and messages use the same sentences.
 
 use crate::domain::monitor::Monitor;
-use crate::domain::reason::Severity;
-use crate::domain::rules::Rules;
+use crate::domain::quality::blips::{AFTER_LEAST, AFTER_MOST};
+use crate::domain::quality::erosion::RECENT;
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::rules::{After, Rules};
 use crate::domain::signal::Signal;
 use crate::domain::wording::{as_written, counted};
 
@@ -68,8 +70,12 @@ pub(crate) fn rule_text(monitor: &Monitor, signal: Signal) -> Option<RuleText> {
         Signal::Quality => {
             let rule = &rules.quality;
             let opens = match rule.after {
-                1 => "a canary's answer is wrong once".to_owned(),
-                after => format!("a canary's answer is wrong {after} times in a row"),
+                After::Answers(1) => "a canary's answer is wrong once".to_owned(),
+                After::Answers(after) => format!("a canary's answer is wrong {after} times in a row"),
+                After::Auto => format!(
+                    "a canary's answer is wrong {AFTER_LEAST} to {AFTER_MOST} times in a row, the fewer the less this \
+                     server blips"
+                ),
             };
             let resolves = "each failing canary is answered rightly twice in a row".to_owned();
             (opens, resolves, Some(rule.severity), rule.line)
@@ -83,6 +89,14 @@ pub(crate) fn rule_text(monitor: &Monitor, signal: Signal) -> Option<RuleText> {
         }
     };
     Some(RuleText { opens, resolves, severity, line })
+}
+
+/// What ends an incident: of a hit rate that fell, its return, and else what ends any of its signal.
+pub(crate) fn resolves(monitor: &Monitor, signal: Signal, reason: FailureReason) -> Option<String> {
+    if reason == FailureReason::RetrievalRegression {
+        return Some(format!("the kind's last {RECENT} looks are as often right as was promised before it fell"));
+    }
+    rule_text(monitor, signal).map(|said| said.resolves)
 }
 
 fn streak(rules: &Rules, signal: Signal) -> RuleText {
@@ -121,7 +135,7 @@ mod tests {
         let rules = &mut monitor.rules;
         (rules.availability.after, rules.availability.recover_after) = (1, 1);
         rules.availability.page_after = std::time::Duration::ZERO;
-        rules.quality.after = 1;
+        rules.quality.after = After::Answers(1);
         let check = |monitor: &Monitor, signal, opens: &str, resolves: &str| {
             let said = rule_text(monitor, signal).unwrap();
             assert_eq!((said.opens.as_str(), said.resolves.as_str()), (opens, resolves));

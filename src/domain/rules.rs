@@ -58,7 +58,7 @@ impl Rules {
             health: StreakRule::standard(Duration::ZERO, line),
             quality: QualityRule {
                 within: 5,
-                after: 3,
+                after: After::Auto,
                 severity: Severity::Page,
                 checks: QualityChecks::STANDARD,
                 line,
@@ -150,13 +150,22 @@ pub struct ContractRule {
     pub line: u32,
 }
 
+/// How many wrong answers of a canary in a row are an incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// As few as this server's own blips allow; see [`crate::domain::monitor_state::MonitorState::after`].
+    Auto,
+    /// So many, whatever it costs in false pages.
+    Answers(u32),
+}
+
 /// Opens when a canary's answer is wrong so many times in a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QualityRule {
     /// Default rank for canaries that name none.
     pub within: u32,
     /// The canary's wrong answers in a row.
-    pub after: u32,
+    pub after: After,
     /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// What else of answers is judged.

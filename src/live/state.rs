@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use crate::domain::context::Spread;
 use crate::domain::contract::Baseline;
 use crate::domain::monitor::{CanaryKind, MonitorId};
-use crate::domain::monitor_state::CanaryScore;
+use crate::domain::monitor_state::{CanaryScore, CanaryWatch};
 use crate::domain::observation::{Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::protocol::Era;
@@ -119,6 +119,8 @@ pub struct MonitorView {
     pub canaries: Vec<CanaryView>,
     /// How many of them are right.
     pub canary_score: CanaryScore,
+    /// How many wrong answers are an incident, and what is watched over many.
+    pub canary_watch: CanaryWatch,
     /// What the last beat saw and what it meant; none before the first.
     pub last: Option<Arc<(Observation, Outcome)>>,
     /// What probes cost the server, and what holds them back.

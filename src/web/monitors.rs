@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::monitor::MonitorId;
-use crate::domain::monitor_state::CanaryScore;
+use crate::domain::monitor_state::{CanaryScore, CanaryWatch};
 use crate::domain::observation::Footprint;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
@@ -54,6 +54,7 @@ pub(crate) struct MonitorBody {
     trouble: Option<String>,
     signals: Vec<SignalBody>,
     canary_score: ScoreBody,
+    canary_watch: WatchBody,
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Vec<CanaryBody>>,
 }
@@ -65,6 +66,15 @@ struct ScoreBody {
     asked: usize,
     /// The share of all such questions that is answered rightly at least, 0 to 1, with 95 %; null before the first answer.
     at_least: Option<f64>,
+}
+
+/// By what canaries are judged beyond a single answer.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WatchBody {
+    /// Wrong answers of a canary in a row that are an incident just now, and why.
+    after: String,
+    /// How each kind is watched for a slow fall of its hit rate.
+    hit_rates: std::collections::BTreeMap<&'static str, String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -260,12 +270,18 @@ fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
         trouble: view.trouble.clone(),
         signals: view.signals.iter().map(signal_body).collect(),
         canary_score: score_body(view.canary_score),
+        canary_watch: watch_body(&view.canary_watch),
         canaries: whole.then(|| view.canaries.iter().map(canary_body).collect()),
     }
 }
 
 fn score_body(score: CanaryScore) -> ScoreBody {
     ScoreBody { right: score.right, asked: score.asked, at_least: score.at_least() }
+}
+
+fn watch_body(watch: &CanaryWatch) -> WatchBody {
+    let hit_rates = watch.hit_rates.iter().map(|(kind, said)| (kind.slug(), said.clone()));
+    WatchBody { after: watch.after.clone(), hit_rates: hit_rates.collect() }
 }
 
 fn declared_body(view: &MonitorView) -> DeclaredBody {

@@ -320,17 +320,42 @@ fn a_slow_server_that_fails_now_and_then_is_seen_to_be_slow() {
     assert!(levels[30..].iter().all(|level| *level == Level::Elevated), "{levels:?}");
 }
 
+/// What `serin check` prints of a file that is right.
+fn said(yaml: &str, more: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("monitors.yaml");
+    std::fs::write(&path, yaml).expect("a file");
+    let mut check = std::process::Command::new(env!("CARGO_BIN_EXE_serin"));
+    let ran = check.args(["check", "--config"]).arg(&path).args(more).output().expect("serin runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).expect("it prints text")
+}
+
+#[test]
+fn check_says_what_a_written_number_of_wrong_answers_costs() {
+    let after = |after: &str| asking("60s", 8, 2, &format!("    rules: {{ quality: {{ after: {after} }} }}\n"));
+    let rows = [
+        (after("3"), Some("rules.quality.after: 3 costs 1.05 false pages a monitor-year "), "the default of before"),
+        (after("4"), Some("rules.quality.after: 4 costs 0.0105 false pages "), "one more"),
+        (after("9"), Some("rules.quality.after: 9 costs less than 0.0001 false pages "), "hardly any"),
+        (after("auto"), None, "left to Serin"),
+        (asking("60s", 8, 2, ""), None, "which is the default"),
+    ];
+    for (yaml, wanted, sentence) in rows {
+        let printed = said(&yaml, &[]);
+        let found = printed.lines().find(|line| line.contains("quality.after"));
+        assert_eq!(found.is_some(), wanted.is_some(), "{sentence}: {printed}");
+        assert!(wanted.is_none_or(|wanted| found.unwrap().contains(wanted)), "{sentence}: {printed}");
+    }
+    for (written, number) in [("4", serde_json::json!(4)), ("auto", serde_json::Value::Null)] {
+        let body: serde_json::Value = serde_json::from_str(&said(&after(written), &["--json"])).unwrap();
+        let one = &body["monitors"][0];
+        assert_eq!((&one["quality_after"], one["false_pages_per_year"].is_f64()), (&number, number.is_number()));
+    }
+}
+
 #[test]
 fn check_says_how_long_a_derived_window_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("monitors.yaml");
-    let said = |yaml: &str, more: &[&str]| {
-        std::fs::write(&path, yaml).unwrap();
-        let mut check = std::process::Command::new(env!("CARGO_BIN_EXE_serin"));
-        let ran = check.args(["check", "--config"]).arg(&path).args(more).output().unwrap();
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        String::from_utf8(ran.stdout).unwrap()
-    };
     let written = asking("5m", 1, 1, "    rules: { latency: { window: 3h } }\n");
     let rows = [
         (asking("5m", 1, 1, ""), Some("slow: P95 over 150m"), "derived from the rhythm"),

@@ -7,6 +7,7 @@ use serin::domain::incident::Incident;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::monitor_state::{CanaryScore, Decision, MonitorState};
 use serin::domain::reason::Severity;
+use serin::domain::rules::After;
 use serin::domain::signal::Signal;
 
 use crate::{
@@ -312,7 +313,7 @@ fn a_clock_that_is_set_back_hides_no_page() {
 
 #[test]
 fn while_something_is_in_doubt_only_what_was_heard_of_it_counts() {
-    let mut monitor = docs();
+    let mut monitor = with(|monitor| monitor.rules.quality.after = After::Answers(3));
     monitor.canaries.push(Canary { kind: CanaryKind::Negative, ..canary("nothing") });
     let mut scene = Scene::new(monitor);
     let mut beat = |asked: &[&str], sources: &[&str]| {

@@ -31,6 +31,7 @@ mod endings;
 mod histories;
 mod leaks;
 mod changes;
+mod track;
 
 fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()

@@ -42,6 +42,7 @@ async fn a_restart_resumes_everything() {
         subject: "canary:life".to_owned(),
         state,
         rule_hash: "r1".to_owned(),
+        detector: Some(vec![1, 2, 3]),
     };
     let listing = Listing {
         hash: "t1".to_owned(),

@@ -14,7 +14,8 @@ use sha2::{Digest, Sha256};
 use crate::domain::monitor::{Auth, Canary, Caps, ClientCertificate, Monitor, OAuth, Program, Reach};
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::rules::{
-    ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, ShrinksRule, StreakRule,
+    After, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, ShrinksRule,
+    StreakRule,
 };
 use crate::domain::search::{Fresh, Search, SearchFields};
 use crate::domain::secret::{Address, Secret};
@@ -325,7 +326,9 @@ impl Definition {
         self.key("rules.contract.wording").text(wording.slug());
         let QualityRule { within, after, severity, checks, line: _ } = quality;
         self.key("rules.quality.within").count(*within as usize);
-        self.key("rules.quality.after").count(*after as usize);
+        // No number is 0.
+        let after = if let After::Answers(answers) = after { *answers } else { 0 };
+        self.key("rules.quality.after").count(after as usize);
         self.key("rules.quality.severity").text(severity.slug());
         self.checks(checks);
         self.key("rules.context").flag(context.is_some());

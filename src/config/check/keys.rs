@@ -197,7 +197,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.rules.health.severity", SEVERITY),
     ("monitors.rules.quality", "Whether canaries find what they should."),
     ("monitors.rules.quality.within", "The rank for canaries that name none. Default 5."),
-    ("monitors.rules.quality.after", "Wrong answers in a row that open it. Default 3."),
+    (
+        "monitors.rules.quality.after",
+        "Wrong answers of a canary in a row that open it, or auto: 3 to 8, by how often this server blips. Default auto.",
+    ),
     ("monitors.rules.quality.severity", SEVERITY),
     ("monitors.rules.quality.checks", "What else of answers is judged; most of it against the lock file."),
     ("monitors.rules.quality.checks.results", "Results too few, unscored or unsorted against the lock: wrong."),

@@ -12,6 +12,8 @@ use crate::config::read::node::Node;
 use crate::config::read::reference::is_reference;
 use crate::domain::wording::as_written;
 
+/// What leaves a number to us.
+pub(in crate::config) const AUTO: &str = "auto";
 const DURATION_MEND: &str = "a whole number and a unit: 500ms, 60s, 20m, 72h or 1d";
 
 impl Checker<'_> {
@@ -22,16 +24,40 @@ impl Checker<'_> {
         range: RangeInclusive<u32>,
     ) -> Option<u32> {
         self.ask(node.place, || ValueShape::Whole(range.clone()));
+        self.whole_number(what, node, range, "")
+    }
+
+    /// A whole number, or none where `auto` leaves it to us.
+    pub(in crate::config) fn whole_or_auto(
+        &mut self,
+        what: impl Display + Copy,
+        node: &Node<'_>,
+        range: RangeInclusive<u32>,
+    ) -> Option<Option<u32>> {
+        self.ask(node.place, || ValueShape::WholeOrAuto(range.clone()));
+        if self.scalar(what, node)?.0 == AUTO {
+            return Some(None);
+        }
+        self.whole_number(what, node, range, ", or auto").map(Some)
+    }
+
+    fn whole_number(
+        &mut self,
+        what: impl Display + Copy,
+        node: &Node<'_>,
+        range: RangeInclusive<u32>,
+        or: &str,
+    ) -> Option<u32> {
         let (written, value) = self.number_text(what, node)?;
         let diagnostic = match value.parse::<u64>() {
             Ok(number) => match u32::try_from(number).ok().filter(|number| range.contains(number)) {
                 Some(number) => return Some(number),
                 None => Diagnostic::new(node.place, format!("{what} is out of its range: {}", quoted(&written)))
-                    .help(format!("between {} and {}", range.start(), range.end())),
+                    .help(format!("between {} and {}{or}", range.start(), range.end())),
             },
             Err(_) => {
                 Diagnostic::new(node.place, format!("{what} takes a whole number, and this is {}", quoted(&written)))
-                    .help(format!("between {} and {}", range.start(), range.end()))
+                    .help(format!("between {} and {}{or}", range.start(), range.end()))
             }
         };
         self.report(diagnostic);

@@ -15,7 +15,7 @@ use crate::config::read::node::{MapEntry, Node};
 use crate::domain::answer::HITS_MAX;
 use crate::domain::reason::Severity;
 use crate::domain::rules::{
-    ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
+    After, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
 };
 use crate::domain::schedule::PLAIN_EVERY;
 use crate::domain::wording::as_written;
@@ -301,11 +301,13 @@ fn contract(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>) -> ContractRu
 
 fn quality(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBasis) -> QualityRule {
     let written = rule.layers.get("within");
+    let after = rule.layers.get("after");
+    let after = after.and_then(|entry| checker.whole_or_auto("'after'", &entry.value, IN_A_ROW)).flatten();
     let within =
         written.and_then(|entry| within(checker, entry, basis.results_asked, rule.layers.own("within").is_some()));
     QualityRule {
         within: within.unwrap_or(5).min(basis.results_asked.unwrap_or(u32::MAX)),
-        after: rule.count(checker, "after", 3),
+        after: after.map_or(After::Auto, After::Answers),
         severity: rule.severity(checker, "severity", Severity::Page),
         checks: quality_checks(checker, rule.layers),
         line: rule.line,

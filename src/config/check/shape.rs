@@ -17,6 +17,8 @@ pub(in crate::config) enum ValueShape {
     Id,
     Word(Vec<String>),
     Whole(RangeInclusive<u32>),
+    /// The same, or `auto`.
+    WholeOrAuto(RangeInclusive<u32>),
     /// A number with or without a point.
     Decimal,
     Duration(RangeInclusive<Duration>),

@@ -14,6 +14,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::config::check::checker::{Checker, Unset};
 use crate::config::check::document::document;
 use crate::config::check::keys;
+use crate::config::check::numbers::AUTO;
 use crate::config::check::scalars::ID_CHARS_MAX;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Collector, Text, TextSpan};
@@ -191,7 +192,7 @@ impl Explorer {
             Some(ValueShape::Names) => json!({ NAME: self.sample(&[&path[..], &[SchemaStep::Name]].concat()) }),
             Some(ValueShape::List) => json!([self.sample(&[&path[..], &[SchemaStep::Item]].concat())]),
             Some(ValueShape::Word(words)) => json!(words.first()),
-            Some(ValueShape::Whole(range)) => json!(range.start()),
+            Some(ValueShape::Whole(range) | ValueShape::WholeOrAuto(range)) => json!(range.start()),
             Some(ValueShape::Decimal) => json!(0.5),
             Some(ValueShape::Duration(range)) => json!(as_written((*range.start()).max(Duration::from_secs(60)))),
             Some(ValueShape::Share) => json!("5%"),
@@ -234,6 +235,10 @@ impl Explorer {
             ValueShape::Whole(range) if range.start() == range.end() => json!({ "const": range.start() }),
             ValueShape::Whole(range) => {
                 number(json!({ "type": "integer", "minimum": range.start(), "maximum": range.end() }))
+            }
+            ValueShape::WholeOrAuto(range) => {
+                let whole = json!({ "type": "integer", "minimum": range.start(), "maximum": range.end() });
+                json!({ "anyOf": [{ "const": AUTO }, whole, { "type": "string", "pattern": REFERENCE }] })
             }
             ValueShape::Decimal => number(json!({ "type": "number" })),
             ValueShape::Duration(range) => {

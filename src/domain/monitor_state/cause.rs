@@ -31,7 +31,8 @@ impl Cause {
 
     /// Whether headline and evidence count something, and so follow what is seen from beat to beat.
     pub(super) fn follows(&self) -> bool {
-        self.counted.is_some() || self.reason == FailureReason::IndexUnseen
+        let follows = [FailureReason::IndexUnseen, FailureReason::RetrievalRegression];
+        self.counted.is_some() || follows.contains(&self.reason)
     }
 
     pub(super) fn is_expiry(&self) -> bool {

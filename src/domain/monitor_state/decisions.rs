@@ -28,7 +28,7 @@ impl MonitorState {
         let (open, now) = (|signal| self.signal(signal).phase.has_incident(), beat.now);
         // Canaries that are just going wrong will carry the cause in a moment; one page is better than
         // a page, its absorption and a successor. They get no longer than it would take them.
-        let patience = beat.monitor.rules.health.after + beat.monitor.rules.quality.after;
+        let patience = beat.monitor.rules.health.after + self.after(beat.monitor).answers;
         let about_to_tell = self.canaries.values().any(|canary| canary.state.phase == Phase::Pending)
             && self.signal(Signal::Health).streak < patience;
         match signal {

@@ -79,7 +79,7 @@ impl MonitorState {
         let doubt = Doubt { failing: &failing, knows_way, unheard: &unheard, share, spare: room };
         let asks = schedule::asks(monitor, &round.order, round.turn, doubt);
         // Where one wrong answer is enough, no beat is left between it and the page.
-        let at_once = monitor.rules.quality.after == 1 && !self.is_any_doubted() && unheard.is_empty();
+        let at_once = self.after(monitor).answers == 1 && !self.is_any_doubted() && unheard.is_empty();
         let further = round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));
         let further = if at_once { further.take(spare()).collect() } else { Vec::new() };
         (asks, further)
@@ -111,7 +111,8 @@ impl MonitorState {
         };
         let ids: Vec<&'a str> = monitor.canaries.iter().filter(unheard).map(|canary| canary.id.as_str()).collect();
         let pending = self.canaries.values().filter(|canary| canary.state.phase == Phase::Pending);
-        let left = pending.map(|canary| monitor.rules.quality.after.saturating_sub(canary.wrong_in_a_row)).min();
+        let after = self.after(monitor).answers;
+        let left = pending.map(|canary| after.saturating_sub(canary.wrong_in_a_row)).min();
         let told = self.signal(Signal::Quality).phase.has_incident();
         let beats = if told { 1 } else { left.unwrap_or(1).max(1) };
         let share = ids.len().div_ceil(beats as usize);

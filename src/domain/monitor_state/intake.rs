@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::answer::{Answer, Ask, Turn as AskTurn};
 use crate::domain::errors::SearchCall;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
+use crate::domain::monitor_state::track::{self, Decided};
 use crate::domain::observation::Stage;
 use crate::domain::outcome::{AskVerdict, Finding};
 use crate::domain::quality::confirmation::{AnsweredBy, CanaryState};
@@ -76,6 +77,7 @@ impl MonitorState {
         let rules = &beat.monitor.rules;
         let counts = beat.seen.kind.counts_for_percentiles();
         let mut timed = Vec::new();
+        let mut decided = Decided::new();
         for (ask, verdict) in beat.seen.asks.iter().zip(&beat.outcome.asks) {
             let by = AnsweredBy { variant: ask.variant, index: beat.seen.reached_index(ask) };
             if counts && ask.turn == AskTurn::Scheduled {
@@ -84,11 +86,12 @@ impl MonitorState {
                     timed.push(ask.elapsed);
                 }
             }
-            fresh.answers |= self.hear(ask, verdict, by, beat);
+            fresh.answers |= self.hear(ask, verdict, (by, &mut decided), beat);
             if matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. }) {
                 self.index_sight.see(by.index, beat.now);
             }
         }
+        self.observe(decided, beat);
         let throttled = beat.seen.fault_before_search().is_some() && beat.outcome.finding(Signal::Errors).is_some();
         if throttled {
             let failed = beat.outcome.finding(Signal::Errors).map(|finding| finding.reason);
@@ -136,19 +139,30 @@ impl MonitorState {
     }
 
     /// Whether the ask brought an answer that says something about quality.
-    fn hear(&mut self, ask: &Ask, verdict: &AskVerdict, by: AnsweredBy, beat: Beat<'_>) -> bool {
+    fn hear(
+        &mut self,
+        ask: &Ask,
+        verdict: &AskVerdict,
+        (by, decided): (AnsweredBy, &mut Decided),
+        beat: Beat<'_>,
+    ) -> bool {
         let Some(declared) = beat.monitor.canaries.iter().find(|canary| canary.id == ask.canary) else {
             return false;
         };
         let hash = &declared.definition_hash;
         let told = self.signal(Signal::Quality).phase.has_incident();
         let is_any_doubted = self.is_any_doubted();
+        let after = self.after(beat.monitor).answers;
         let state = self.canaries.get_or_insert_with(&ask.canary, || CanaryState::new(hash, beat.now));
         if *state.definition_hash != **hash {
             *state = CanaryState::new(hash, beat.now);
         }
-        let was_wrong = state.is_wrong();
-        let is_heard = state.hear(verdict, by, beat.monitor.rules.quality.after, beat.now);
+        let (was_wrong, was) = (state.is_wrong(), (state.state.phase, state.wrong_in_a_row));
+        let is_heard = state.hear(verdict, by, after, beat.now);
+        if is_heard {
+            track::count_blip(&mut self.track.blips, was, state, ask.turn);
+            track::add(decided, declared.kind, track::decide(state, by, ask.turn));
+        }
         if *verdict != AskVerdict::NotAsked {
             state.elapsed = ask.elapsed;
         }

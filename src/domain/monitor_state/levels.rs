@@ -223,8 +223,12 @@ impl MonitorState {
             None => Level::Calm,
         };
         let (figure, heard) = self.quality_figure(beat.monitor, horizon);
+        let samples = u32::try_from(heard).unwrap_or(u32::MAX);
+        if let Some(cause) = self.eroded(beat).filter(|_| diagnosis.is_none()) {
+            let level = if fresh.answers { Level::Elevated } else { Level::Unknown };
+            return (reading(level, format!("{figure}, fewer than before"), samples), fresh.answers.then_some(cause));
+        }
         if let Some(unseen) = self.index_sight.blind(beat.now).filter(|_| diagnosis.is_none()) {
-            let samples = u32::try_from(heard).unwrap_or(u32::MAX);
             return (
                 reading(Level::Elevated, format!("{figure}, by caches alone"), samples),
                 Some(blind(unseen, beat)),
@@ -232,7 +236,6 @@ impl MonitorState {
         }
         if let Some(change) = self.change(beat).filter(|_| diagnosis.is_none()) {
             let level = if fresh.answers { Level::Elevated } else { Level::Unknown };
-            let samples = u32::try_from(heard).unwrap_or(u32::MAX);
             let figure = format!("{figure}, {}", change.reason.slug());
             return (reading(level, figure, samples), Some(change).filter(|_| fresh.answers));
         }
@@ -241,11 +244,13 @@ impl MonitorState {
             let answers = beat.seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().ok());
             let words = self_reported(answers).join(", ");
             evidence.extend((!words.is_empty()).then(|| Evidence::new("self_reported", words)));
-            let (severity, line, counted) = (rule.severity, rule.line, Some((extent, was)));
+            evidence.push(Evidence::new("after", self.after_said(beat.monitor)));
+            let loudest = if self.after(beat.monitor).may_page { Severity::Page } else { Severity::Ticket };
+            let (severity, line, counted) = (rule.severity.min(loudest), rule.line, Some((extent, was)));
             let (stage, health) = (Stage::Search, Vec::new());
             named_by_health(Cause { reason, severity, stage, line, summary, evidence, health, counted }, beat)
         });
-        (reading(level, figure, u32::try_from(heard).unwrap_or(u32::MAX)), cause)
+        (reading(level, figure, samples), cause)
     }
 
     /// Such as `24 of 24 canaries right, at least 86 %`, and while something is in doubt only what was heard of it; and how many that are.

@@ -5,7 +5,7 @@
 //! outside its return value, so a beat that cannot be remembered leaves the old state in force.
 //!
 //! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
-//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `leaks`
+//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks`
 //! and `changes`, `decisions` (what opens, changes and
 //! ends) on `thresholds`.
 
@@ -18,9 +18,11 @@ mod leaks;
 mod levels;
 mod state;
 mod thresholds;
+mod track;
 mod weigh;
 
 pub use decisions::ABSORBS;
 pub(crate) use hearing::CanaryRound;
 pub use hearing::CanaryScore;
 pub use state::{Beat, Decision, MonitorState};
+pub use track::CanaryWatch;

@@ -20,6 +20,7 @@ use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::corpus::{SOURCES_KNOWN, SourceCounts};
 use crate::domain::quality::index_sight::{CACHED_ANSWERS, IndexSight};
+use crate::domain::quality::track_record::TrackRecord;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::{Restart, RestartMarks};
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
@@ -55,6 +56,8 @@ pub struct MonitorState {
     pub(super) begun_at: DateTime<Utc>,
     /// When a wrong canary was last seen to turn right while the quality incident was open.
     pub(super) turned_at: Option<DateTime<Utc>>,
+    /// What canaries have shown so far.
+    pub(super) track: TrackRecord,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -137,6 +140,7 @@ impl MonitorState {
             restart_told_at: None,
             begun_at: now,
             turned_at: None,
+            track: TrackRecord::default(),
         }
     }
 

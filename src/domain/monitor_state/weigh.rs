@@ -91,6 +91,7 @@ impl MonitorState {
     pub fn reconsider(&mut self, monitor: &Monitor, now: DateTime<Utc>) -> Vec<Incident> {
         let declared = |id: &str, hash: &str| monitor.canaries.iter().any(|c| c.id == id && c.definition_hash == hash);
         self.canaries.retain(|id, state| declared(id, &state.definition_hash));
+        self.track.erosion.keep_of(&monitor.canaries);
         let rules = &monitor.rules;
         self.latency.trim(rules.latency.window, now);
         self.errors.trim(rules.errors.window, now);
@@ -113,7 +114,8 @@ impl MonitorState {
                 let is_blind = self.incident(Signal::Quality).is_some_and(is_about_sight)
                     && !monitor.canaries.is_empty()
                     && self.index_sight.blind(now).is_some();
-                !is_blind && !is_change_wanted && !monitor.canaries.iter().any(confirmed)
+                let is_eroded = self.track.erosion.eroded().next().is_some();
+                !is_blind && !is_eroded && !is_change_wanted && !monitor.canaries.iter().any(confirmed)
             }
             Signal::Freshness => rules.freshness.is_none(),
             Signal::Health => monitor.health.is_empty(),

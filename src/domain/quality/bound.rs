@@ -8,6 +8,10 @@
 
 /// 95 % of answers lie within so many standard deviations, either side counted.
 const TWO_SIDED_95: f64 = 1.959_964;
+/// 95 % lie below so many.
+pub(super) const ONE_SIDED_95: f64 = 1.644_854;
+/// 99 % lie above so many.
+pub(super) const ONE_SIDED_99: f64 = 2.326_348;
 
 /// The share of all such questions that is answered rightly at least, 0 to 1, with 95 %; none where none was asked.
 pub(crate) fn at_least(right: usize, asked: usize) -> Option<f64> {
@@ -20,12 +24,12 @@ pub(crate) fn at_least_said(right: usize, asked: usize) -> String {
 }
 
 /// The lower bound of a share, 0 to 1; 0 where nothing was seen.
-fn lower(hits: f64, n: f64, deviations: f64) -> f64 {
+pub(super) fn lower(hits: f64, n: f64, deviations: f64) -> f64 {
     if n <= 0.0 { 0.0 } else { (1.0 - upper(n - hits, n, deviations)).clamp(0.0, hits / n) }
 }
 
 /// The upper bound of a share, 0 to 1; 1 where nothing was seen.
-fn upper(hits: f64, n: f64, deviations: f64) -> f64 {
+pub(super) fn upper(hits: f64, n: f64, deviations: f64) -> f64 {
     if n <= 0.0 {
         return 1.0;
     }
@@ -60,10 +64,10 @@ mod tests {
         for n in 1..200 {
             for hits in 0..=n {
                 let (hits, n) = (f64::from(hits), f64::from(n));
-                let (low, high) = (lower(hits, n, TWO_SIDED_95), upper(hits, n, TWO_SIDED_95));
+                let (low, high) = (lower(hits, n, ONE_SIDED_99), upper(hits, n, ONE_SIDED_99));
                 assert!((0.0..=hits / n).contains(&low) && (hits / n..=1.0).contains(&high), "{hits} of {n}");
             }
         }
-        assert!(upper(0.0, 0.0, TWO_SIDED_95) >= 1.0, "nothing seen bounds nothing");
+        assert!(upper(0.0, 0.0, ONE_SIDED_95) >= 1.0, "nothing seen bounds nothing");
     }
 }

@@ -55,6 +55,8 @@ pub struct CanaryState {
     pub right_past_caches: bool,
     /// Its way from one forbidden source to a leak and back; none where its answers name none.
     pub leak: Option<Box<SignalState>>,
+    /// Whether a wrong answer in its turn is not yet taken for erosion: it may turn right by the third look.
+    pub awaits_look: bool,
     /// Which list of sources the last answer brought; equal lists, equal fingerprints. None: not known.
     pub list: Option<u64>,
     /// What the index last answered; none where it did not yet.
@@ -82,6 +84,7 @@ impl CanaryState {
             doubts_index: false,
             right_past_caches: false,
             leak: None,
+            awaits_look: false,
             list: None,
             look: None,
             look_before: None,

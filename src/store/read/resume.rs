@@ -24,7 +24,8 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn signal_states(&self) -> Result<Vec<SignalRow>, StoreError> {
         let rows = sqlx::query(
-            "SELECT monitor, signal, subject, phase, since, streak, covered, held_by, rule_hash FROM signal_state \
+            "SELECT monitor, signal, subject, phase, since, streak, covered, held_by, rule_hash, detector \
+             FROM signal_state \
              WHERE location = $1 AND detector_version = $2",
         )
         .bind(LOCAL)
@@ -45,6 +46,7 @@ impl Readers {
                         held_by: word_or_none(row.try_get(7)?, "held_by", HeldBy::from_slug)?,
                     },
                     rule_hash: row.try_get(8)?,
+                    detector: row.try_get(9)?,
                 })
             })
             .collect()

@@ -223,12 +223,14 @@ pub struct SignalRow {
     /// The signal that is judged.
     pub signal: Signal,
     /// Which part; empty where it has no parts. A canary's own streak is kept under `quality`, `canary:ID`,
-    /// its way to a leak under `access`, `leak:ID`.
+    /// its way to a leak under `access`, `leak:ID`, all canaries' track record under `quality`, `track`.
     pub subject: String,
     /// Its phase, and for how long and how often it was seen.
     pub state: SignalState,
     /// Hash of the rule it was judged by.
     pub rule_hash: String,
+    /// What a detector with a memory of its own keeps, in its own layout.
+    pub detector: Option<Vec<u8>>,
 }
 
 /// One line of an incident's timeline.

@@ -61,8 +61,11 @@ fn latest_states<'a>(records: &[&'a ChangeSet]) -> impl Iterator<Item = &'a Sign
 
 async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<(), sqlx::Error> {
     let state = &row.state;
-    let nothing_to_remember =
-        state.phase == Phase::Quiet && state.streak == 0 && state.covered == Micros::ZERO && state.held_by.is_none();
+    let nothing_to_remember = state.phase == Phase::Quiet
+        && state.streak == 0
+        && state.covered == Micros::ZERO
+        && state.held_by.is_none()
+        && row.detector.is_none();
     if nothing_to_remember {
         let forget = sqlx::query(
             "DELETE FROM signal_state WHERE monitor = $1 AND location = $2 AND signal = $3 AND subject = $4",
@@ -78,11 +81,12 @@ async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<()
     }
     sqlx::query(
         "INSERT INTO signal_state \
-         (monitor, location, signal, subject, phase, since, streak, covered, held_by, rule_hash, detector_version) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+         (monitor, location, signal, subject, phase, since, streak, covered, held_by, rule_hash, detector_version, \
+          detector) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
          ON CONFLICT (monitor, location, signal, subject) DO UPDATE SET phase = excluded.phase, \
          since = excluded.since, streak = excluded.streak, covered = excluded.covered, held_by = excluded.held_by, \
-         rule_hash = excluded.rule_hash, detector_version = excluded.detector_version",
+         rule_hash = excluded.rule_hash, detector_version = excluded.detector_version, detector = excluded.detector",
     )
     .bind(row.monitor.as_str())
     .bind(LOCAL)
@@ -95,6 +99,7 @@ async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<()
     .bind(state.held_by.map(HeldBy::slug))
     .bind(&row.rule_hash)
     .bind(DETECTOR_VERSION)
+    .bind(&row.detector)
     .execute(connection)
     .await?;
     Ok(())

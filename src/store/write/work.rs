@@ -134,6 +134,7 @@ mod tests {
             subject: String::new(),
             state: SignalState::quiet(at),
             rule_hash: String::new(),
+            detector: None,
         };
         let line = TimelineRow {
             incident: "i".to_owned(),

@@ -219,12 +219,14 @@ fn cause(incident: Incident, fleet: &Fleet) -> IncidentCause {
 }
 
 fn rule(incident: &Incident, fleet: &Fleet) -> RuleStory {
-    let said = fleet.monitor(&incident.monitor).and_then(|monitor| rule_text::rule_text(monitor, incident.signal));
+    let monitor = fleet.monitor(&incident.monitor);
+    let opens = monitor.and_then(|monitor| rule_text::rule_text(monitor, incident.signal)).map(|said| said.opens);
+    let resolves = monitor.and_then(|monitor| rule_text::resolves(monitor, incident.signal, incident.reason));
     let commit = incident.rule.commit.as_ref().map(|commit| format!(" @ {commit}")).unwrap_or_default();
     RuleStory {
         place: format!("{}:{}{commit}", incident.rule.file, incident.rule.line),
-        opens: said.as_ref().map(|said| said.opens.clone()).unwrap_or_default(),
-        resolves: said.map(|said| sentence(&said.resolves)).unwrap_or_default(),
+        opens: opens.unwrap_or_default(),
+        resolves: resolves.map(|resolves| sentence(&resolves)).unwrap_or_default(),
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::monitor_state::CanaryScore;
+use crate::domain::monitor_state::{CanaryScore, CanaryWatch};
 use crate::live::state::{CanaryView, MonitorView};
 use crate::store::read::latency::BeatLine;
 use crate::store::read::pages::IncidentFilter;
@@ -125,6 +125,7 @@ struct CanaryPanel {
     rows: Vec<CanaryRow>,
     /// Right at their last answer, of all that answered.
     score: String,
+    watch: CanaryWatch,
 }
 
 #[derive(Debug)]
@@ -218,12 +219,8 @@ pub(crate) async fn page(
         },
         canaries: CanaryPanel {
             rows: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
-            score: format!(
-                "{} of {} right, {}",
-                view.canary_score.right,
-                view.canary_score.asked,
-                asked_when(view.canary_score)
-            ),
+            watch: view.canary_watch.clone(),
+            score: scored(view.canary_score),
         },
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
         transcript: kept.transcript.map(|line| transcripts::link(line, now)),
@@ -307,6 +304,10 @@ fn heated(view: &MonitorView, kept: &StoredPart, days: HeatDays, now: DateTime<U
         now,
         limit_ms: view.latency.limit_ms,
     })
+}
+
+fn scored(score: CanaryScore) -> String {
+    format!("{} of {} right, {}", score.right, score.asked, asked_when(score))
 }
 
 /// What a count of canaries promises, and what it is of: the table beside it also shows answers from before a fault.

@@ -5,7 +5,7 @@ use crate::{check, with_monitor};
 #[test]
 fn rules_that_cannot_mean_what_they_say() {
     const TWO: &str = "canaries: [{ id: a, query: q, expect: [s] }, { id: b, query: q, expect: [s] }]\n";
-    let rows: [(&str, &str, &[&str]); 21] = [
+    let rows: [(&str, &str, &[&str]); 22] = [
         (
             "no results wanted",
             "search: { arguments: { top_k: 0 } }",
@@ -81,6 +81,11 @@ fn rules_that_cannot_mean_what_they_say() {
             "a limit of no tokens",
             "rules: { context: { answer_tokens: 0 } }",
             &["6:40 'answer_tokens' is out of its range: '0' => between 1 and 10000000"],
+        ),
+        (
+            "a number of wrong answers that is none",
+            "rules: { quality: { after: sometimes } }",
+            &["6:32 'after' takes a whole number, and this is 'sometimes' => between 1 and 1000, or auto"],
         ),
         (
             "a default rank that is never reached",

@@ -1,0 +1,175 @@
+//! What answers add to a monitor's track record, and what follows from it: how many wrong ones in a row are an incident,
+//! and whether a kind's hit rate fell.
+
+use crate::domain::answer::Turn;
+use crate::domain::monitor::{CanaryKind, Monitor};
+use crate::domain::monitor_state::cause::Cause;
+use crate::domain::monitor_state::state::{Beat, MonitorState};
+use crate::domain::observation::Stage;
+use crate::domain::outcome::Evidence;
+use crate::domain::quality::blips::{AfterInForce, BlipRecord};
+use crate::domain::quality::confirmation::{AnsweredBy, CanaryState};
+use crate::domain::quality::erosion::{BASELINE_ASKS, Erosion, KindAnswers, KindErosion, RECENT, Watch};
+use crate::domain::quality::streak::AskRate;
+use crate::domain::quality::track_record::TrackRecord;
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::rules::After;
+use crate::domain::signal::Phase;
+
+/// Looks at a wrong answer until it counts for a hit rate.
+const LOOKS: u32 = 3;
+
+/// By what a monitor's canaries are judged beyond a single answer, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CanaryWatch {
+    /// Wrong answers of a canary in a row that are an incident just now, and why: `5 (this server blips in 0.9 % of
+    /// answers)`.
+    pub after: String,
+    /// How each kind is watched for a slow fall of its hit rate, in the order of the kinds.
+    pub hit_rates: Vec<(CanaryKind, String)>,
+}
+
+/// What a beat decided of each kind it asked.
+pub(super) type Decided = Vec<(CanaryKind, KindAnswers)>;
+
+impl MonitorState {
+    /// How many wrong answers of a canary in a row are an incident just now.
+    pub(crate) fn after(&self, monitor: &Monitor) -> AfterInForce {
+        match monitor.rules.quality.after {
+            After::Answers(answers) => AfterInForce { answers, may_page: true },
+            After::Auto => self.track.blips.after(AskRate::of(monitor)),
+        }
+    }
+
+    /// The number of [`MonitorState::after`].
+    pub fn answers_in_a_row(&self, monitor: &Monitor) -> u32 {
+        self.after(monitor).answers
+    }
+
+    /// The same in words, with the reason, such as `5 (this server blips in 0.9 % of answers)`.
+    pub(crate) fn after_said(&self, monitor: &Monitor) -> String {
+        let AfterInForce { answers, may_page } = self.after(monitor);
+        let loud = if may_page { "" } else { ", as a ticket" };
+        let why = match monitor.rules.quality.after {
+            After::Answers(_) => "as the file has it".to_owned(),
+            After::Auto => self.track.blips.said(),
+        };
+        format!("{answers}{loud} ({why})")
+    }
+
+    /// By what its canaries are judged beyond a single answer.
+    pub(crate) fn canary_watch(&self, monitor: &Monitor) -> CanaryWatch {
+        CanaryWatch { after: self.after_said(monitor), hit_rates: self.hit_rates(monitor) }
+    }
+
+    fn hit_rates(&self, monitor: &Monitor) -> Vec<(CanaryKind, String)> {
+        let declared = |kind: &CanaryKind| monitor.canaries.iter().any(|canary| canary.kind == *kind);
+        let said = |kind: CanaryKind| {
+            let known = self.track.erosion.kinds().iter().find(|known| known.kind == kind);
+            let bound = |bound: f64| format!("{:.0} %", bound * 100.0);
+            match known.map_or(Watch::Learning(0), KindErosion::watch) {
+                Watch::Learning(asked) => format!("not armed: {asked} of {BASELINE_ASKS} answers"),
+                Watch::Hopeless(low) => format!("not armed: at least {} right is too few to fall from", bound(low)),
+                Watch::Armed(at) => format!("armed: at least {} right", bound(at)),
+                Watch::Eroded { bound: at, recent } => {
+                    format!("fell: {recent} of the last {RECENT} looks right, at least {} before", bound(at))
+                }
+            }
+        };
+        CanaryKind::ALL.into_iter().filter(declared).map(|kind| (kind, said(kind))).collect()
+    }
+
+    /// What is remembered beyond last answers, as it is kept.
+    pub fn track_record(&self) -> &TrackRecord {
+        &self.track
+    }
+
+    /// Puts a remembered track record back in force, as far as it is about the canaries that are declared now.
+    pub fn restore_track_record(&mut self, record: TrackRecord, monitor: &Monitor) {
+        self.track = record;
+        self.track.erosion.keep_of(&monitor.canaries);
+    }
+
+    /// Enters what the beat decided.
+    pub(super) fn observe(&mut self, decided: Decided, beat: Beat<'_>) {
+        let canaries = &beat.monitor.canaries;
+        let learns = !self.canaries.values().any(CanaryState::is_confirmed);
+        let kinds = CanaryKind::ALL.iter().filter(|kind| canaries.iter().any(|canary| canary.kind == **kind));
+        let limit = Erosion::limit(AskRate::of(beat.monitor), kinds.count());
+        for (kind, answers) in decided {
+            self.track.erosion.observe(canaries, kind, answers, learns, limit);
+        }
+    }
+
+    /// With what cause a hit rate that fell would open.
+    pub(super) fn eroded(&self, beat: Beat<'_>) -> Option<Cause> {
+        let rule = &beat.monitor.rules.quality;
+        let fell: Vec<&KindErosion> = self.track.erosion.eroded().collect();
+        let worst = fell.iter().min_by_key(|kind| kind.recent.count_ones())?;
+        let share = |right: f64| format!("{:.0} %", right * 100.0);
+        let rate = |kind: &KindErosion| format!("{} of the last {RECENT} looks right", kind.recent.count_ones());
+        let before = |kind: &KindErosion| {
+            let all = f64::from(kind.right) / f64::from(kind.asked.max(1));
+            format!("{} of {} before", share(all), kind.asked)
+        };
+        let said = |kind: &&KindErosion| {
+            Evidence::new(&format!("hit_rate.{}", kind.kind.slug()), format!("{}, {}", rate(kind), before(kind)))
+        };
+        Some(Cause {
+            reason: FailureReason::RetrievalRegression,
+            severity: rule.severity.min(Severity::Ticket),
+            stage: Stage::Search,
+            line: rule.line,
+            summary: format!(
+                "{} canaries are answered rightly less often: {}, {}",
+                worst.kind.slug(),
+                rate(worst),
+                before(worst)
+            ),
+            evidence: fell.iter().map(said).collect(),
+            health: Vec::new(),
+            counted: None,
+        })
+    }
+}
+
+/// Takes one answer into the count of blips. `was`: where the canary stood before it, and after how many wrong answers.
+pub(super) fn count_blip(blips: &mut BlipRecord, was: (Phase, u32), state: &CanaryState, turn: Turn) {
+    match was {
+        (Phase::Quiet, _) if turn == Turn::Scheduled && !state.is_wrong() => blips.right(1),
+        (Phase::Pending, run) if state.state.phase == Phase::Quiet => blips.ended(run),
+        _ => {}
+    }
+}
+
+/// What one answer decides for its kind: itself, where it came in turn, and the one before that waited for the third look.
+pub(super) fn decide(state: &mut CanaryState, by: AnsweredBy, turn: Turn) -> KindAnswers {
+    if state.is_confirmed() {
+        // Harm that is told already is no slow fall, and must not be one when it is over.
+        state.awaits_look = false;
+        return KindAnswers::default();
+    }
+    let is_wrong = state.is_wrong();
+    // A right answer of a cache says nothing of the index.
+    let in_turn = turn == Turn::Scheduled && (by.index || is_wrong);
+    if is_wrong && state.wrong_in_a_row < LOOKS {
+        state.awaits_look |= in_turn;
+        return KindAnswers::default();
+    }
+    let asked = u32::from(in_turn) + u32::from(std::mem::take(&mut state.awaits_look));
+    KindAnswers { right: if is_wrong { 0 } else { asked }, asked }
+}
+
+/// Adds a canary's answers to those of its kind.
+pub(super) fn add(decided: &mut Decided, kind: CanaryKind, answers: KindAnswers) {
+    if answers.asked == 0 {
+        return;
+    }
+    match decided.iter_mut().find(|(known, _)| *known == kind) {
+        Some((_, sum)) => {
+            sum.right += answers.right;
+            sum.asked += answers.asked;
+        }
+        None => decided.push((kind, answers)),
+    }
+}
