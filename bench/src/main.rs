@@ -26,6 +26,7 @@ mod beats;
 mod fleet;
 mod reference;
 mod config;
+mod false_pages;
 mod hour;
 mod memory;
 mod months;
@@ -69,6 +70,8 @@ enum Part {
     Others(others::OthersBench),
     /// Measures how long a large configuration takes to check instead
     Config(config::ConfigBench),
+    /// Measures how often healthy servers page, over thousands of monitor-years
+    FalsePages(false_pages::FalsePagesBench),
     /// Measures what is remembered: bytes a monitor and day, and how long reading takes
     Memory(memory::MemoryBench),
     /// Measures what an hour's change costs a large fleet: writing the hour, sealing it, and what waits meanwhile
@@ -126,6 +129,7 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::Reference(args)) => reference::run(args).await?,
         Some(Part::Others(args)) => Box::pin(others::run(&args)).await?,
         Some(Part::Config(args)) => config::run(&args)?,
+        Some(Part::FalsePages(args)) => false_pages::run(&args)?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,
         Some(Part::Hour(args)) => Box::pin(hour::run(&args)).await?,
