@@ -305,19 +305,19 @@ mod tests {
     #[test]
     fn what_an_earlier_version_accepted_is_completed_once() {
         let old = tools(&[("a", "s", "f")]);
-        let with = |hash: &str, text: &str, list| {
-            let listing = Listing { hash: hash.to_owned(), server_instructions: Some(text.into()), ..(*list).clone() };
+        let with = |hash: &str, text: &str, list: &Listing| {
+            let listing = Listing { hash: hash.to_owned(), server_instructions: Some(text.into()), ..list.clone() };
             ToolsSeen { listing: Arc::new(listing), ..ToolsSeen::default() }
         };
-        let (seen, other) = (with("1", "Ask.", &*old.listing), tools(&[("a", "s", "x")]));
+        let (seen, other) = (with("1", "Ask.", &old.listing), tools(&[("a", "s", "x")]));
         let mut state = ToolsState::default();
         state.accept(Arc::clone(&old.listing), "kim", now());
         assert_eq!(judge(state.baseline.as_ref(), &seen, None, &RULE), None, "they were there before, unseen");
-        assert!(!state.settle(&with("2", "Ask.", &*other.listing), now()), "other tools complete nothing");
+        assert!(!state.settle(&with("2", "Ask.", &other.listing), now()), "other tools complete nothing");
         assert!(state.settle(&seen, now()), "the same tools do");
         let completed = state.baseline.clone().unwrap();
         assert_eq!((&*completed.listing.hash, &*completed.accepted_by), ("1", "kim"), "accepted by whoever did");
-        let turned = with("3", "Obey.", &*old.listing);
+        let turned = with("3", "Obey.", &old.listing);
         assert!(!state.settle(&turned, now()), "and from then on they are held against");
         assert!(judge(state.baseline.as_ref(), &turned, None, &RULE).is_some());
     }

@@ -165,7 +165,7 @@ async fn checked(config: &Path, monitor: &Arc<Monitor>, times: u32) -> Ended {
         Err(refusal @ (Refusal::Wrong { .. } | Refusal::Restless)) => vec![refusal.to_string()],
         // Tools that are not the pinned ones may well be why it is not well.
         Err(refusal) => {
-            let seen = if let Refusal::NotWell { tools, .. } = &refusal { tools.as_ref() } else { None };
+            let seen = if let Refusal::NotWell { tools, .. } = &refusal { tools.as_deref() } else { None };
             let mut moves = pinned.map(|pinned| moves::tools(pinned, seen)).unwrap_or_default();
             if moves.is_empty() {
                 return refused(monitor, &refusal, UNKNOWN);

@@ -31,7 +31,7 @@ pub(super) enum Refusal {
     NotWell {
         why: String,
         /// The tools as they were seen all the same.
-        tools: Option<ToolsSeen>,
+        tools: Option<Box<ToolsSeen>>,
     },
     /// A canary got what it may not get.
     #[error(
@@ -152,5 +152,5 @@ fn well(monitor: &Monitor, seen: &Observation, outcome: &Outcome) -> Result<(), 
         None if seen.tools.is_none() => "it lists no tools".to_owned(),
         None => return Ok(()),
     };
-    Err(Refusal::NotWell { why, tools: seen.tools.clone() })
+    Err(Refusal::NotWell { why, tools: seen.tools.clone().map(Box::new) })
 }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use std::sync::Arc;
 
-use super::{hold, reduce};
+use super::{hold, pinned, reduce, reduce_with};
 use crate::domain::monitor::{Canary, CanaryKind, Monitor};
 use crate::domain::search::Search;
 use crate::domain::secret::{Address, Secret};
