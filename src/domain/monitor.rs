@@ -123,6 +123,11 @@ impl Monitor {
         u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(self.calls_per_beat()).saturating_add(listings)
     }
 
+    /// The most requests of one look that asks every canary once.
+    pub fn calls_of_all(&self) -> u64 {
+        self.calls_per_beat() - u64::from(self.per_beat()) + self.canaries.len() as u64
+    }
+
     /// The most requests of one beat without trouble.
     pub fn calls_per_beat(&self) -> u64 {
         const OPENING_LISTING_CLOSING: u64 = 4;
@@ -271,6 +276,22 @@ pub struct Canary {
 }
 
 impl Canary {
+    /// A search of which only the question is known: it expects nothing.
+    pub fn undeclared(id: &str, query: &str, kind: CanaryKind) -> Self {
+        Self {
+            id: id.to_owned(),
+            query: query.to_owned(),
+            kind,
+            expect: Vec::new(),
+            within: 5,
+            max_score: None,
+            text: None,
+            forbid: Vec::new(),
+            line: 1,
+            definition_hash: String::new(),
+        }
+    }
+
     /// What it expects, in words.
     pub fn expected(&self) -> String {
         let listed = match (self.kind, self.max_score) {
@@ -312,11 +333,13 @@ pub enum CanaryKind {
     Mixed,
     /// About what the corpus does not hold: thresholds and constant answers.
     Negative,
+    /// The verbatim text of a stored chunk: holes in the index.
+    Verbatim,
 }
 
 impl CanaryKind {
     /// Every kind, in the order pages show them.
-    pub const ALL: [Self; 4] = [Self::Keyword, Self::Meaning, Self::Mixed, Self::Negative];
+    pub const ALL: [Self; 5] = [Self::Keyword, Self::Meaning, Self::Mixed, Self::Verbatim, Self::Negative];
 
     /// The word used in YAML, table and page.
     pub const fn slug(self) -> &'static str {
@@ -325,6 +348,7 @@ impl CanaryKind {
             Self::Meaning => "meaning",
             Self::Mixed => "mixed",
             Self::Negative => "negative",
+            Self::Verbatim => "self",
         }
     }
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::secrets;
 
 /// Files by name and text, in a folder of their own.
-fn folder(files: &[(&str, &str)]) -> TempDir {
+pub(crate) fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
         write(folder.path(), name, text);
@@ -20,28 +20,28 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn write(folder: &Path, name: &str, text: &str) {
+pub(crate) fn write(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);
     std::fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
     std::fs::write(path, text).expect("written");
 }
 
-fn source(folder: &TempDir) -> ConfigSource {
+pub(crate) fn source(folder: &TempDir) -> ConfigSource {
     read(&folder.path().join("monitors.yaml")).expect("the first file can be read")
 }
 
 /// A first file that includes this, and the other files.
-fn with<'t>(first: &'t str, others: &[(&'t str, &'t str)]) -> Vec<(&'t str, &'t str)> {
+pub(crate) fn with<'t>(first: &'t str, others: &[(&'t str, &'t str)]) -> Vec<(&'t str, &'t str)> {
     std::iter::once(("monitors.yaml", first)).chain(others.iter().copied()).collect()
 }
 
-fn loaded(files: &[(&str, &str)]) -> Loaded {
+pub(crate) fn loaded(files: &[(&str, &str)]) -> Loaded {
     load(&source(&folder(files)), &secrets, Unset::Refuse).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 /// `file:line:column message => mend`, one a fault.
 #[track_caller]
-fn check(sentence: &str, files: &[(&str, &str)], expected: &[&str]) {
+pub(crate) fn check(sentence: &str, files: &[(&str, &str)], expected: &[&str]) {
     let found = load(&source(&folder(files)), &secrets, Unset::Refuse).expect_err(sentence);
     let line = |fault: &PlacedDiagnostic| {
         let help = fault.help.as_deref().unwrap_or("");

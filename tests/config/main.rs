@@ -10,6 +10,7 @@ use serin::config::read::source::ConfigSource;
 
 mod accepted;
 mod access;
+mod golden;
 mod hidden;
 mod included;
 mod keys;

@@ -35,6 +35,12 @@ fn every_monitors_yaml_is_accepted() {
                 std::fs::write(folder.path().join("teams/a.yaml"), MONITOR.replace("docs", "of-a-team"))
                     .expect("a file");
             }
+            if example.contains("file: golden/") {
+                let set = blocks(&text(&page), "json").into_iter().find(|block| block.starts_with("{\"id\""));
+                std::fs::create_dir(folder.path().join("golden")).expect("a folder for its golden set");
+                std::fs::write(folder.path().join("golden/docs.jsonl"), set.expect("the page shows one"))
+                    .expect("a file");
+            }
             let path = folder.path().join("monitors.yaml");
             std::fs::write(&path, &file).expect("a file");
             let source = read(&path).expect("it can be read");

@@ -2,7 +2,9 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use crate::config::check::golden::GoldenSets;
 use crate::config::check::keys;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Collector, Diagnostic, TextSpan, quoted};
@@ -29,6 +31,8 @@ pub(in crate::config) struct Checker<'e> {
     pub asked: Option<Vec<(TextSpan, ValueShape)>>,
     /// Where each file lies, by the number of its first byte.
     folders: Vec<(u32, PathBuf)>,
+    /// The golden sets that files name.
+    golden: GoldenSets<'e>,
 }
 
 /// A map whose keys are all known.
@@ -53,13 +57,27 @@ impl<'e> Checker<'e> {
         strictness: Unset,
         folders: Vec<(u32, PathBuf)>,
     ) -> Self {
-        Self { found, env, strictness, asked: None, folders }
+        Self { found, env, strictness, asked: None, folders, golden: GoldenSets::default() }
+    }
+
+    /// The same with the golden sets that were read.
+    pub(in crate::config) fn with_golden(self, golden: GoldenSets<'e>) -> Self {
+        Self { golden, ..self }
+    }
+
+    /// The golden set that is named at a place; else why there is none, and the mend.
+    pub(in crate::config) fn golden(&self, place: TextSpan, name: &str) -> Result<Rc<[Node<'e>]>, (String, String)> {
+        self.golden.named(self.file(place), name)
+    }
+
+    /// The number of the file that a place is in, from 0.
+    fn file(&self, place: TextSpan) -> usize {
+        self.folders.partition_point(|(start, _)| *start <= place.start).saturating_sub(1)
     }
 
     /// The folder of the file that a place is in; paths that stand there start in it.
     pub(in crate::config) fn folder(&self, place: TextSpan) -> &Path {
-        let nth = self.folders.partition_point(|(start, _)| *start <= place.start).saturating_sub(1);
-        self.folders.get(nth).map_or(Path::new(""), |(_, folder)| folder)
+        self.folders.get(self.file(place)).map_or(Path::new(""), |(_, folder)| folder)
     }
 
     /// Notes what a place may hold, where somebody wants to know; every reader does so before it looks.
@@ -108,7 +126,19 @@ impl<'e> Checker<'e> {
         section: &str,
         more: &[&str],
     ) -> Option<Fields<'n, 'a>> {
-        let known = || keys::known(section).iter().chain(more).copied();
+        let known: Vec<&str> = keys::known(section).iter().chain(more).copied().collect();
+        self.fields_among(what, node, section, &known)
+    }
+
+    /// A map of which only these keys are known.
+    pub(in crate::config) fn fields_among<'n, 'a>(
+        &mut self,
+        what: impl Display + Copy,
+        node: &'n Node<'a>,
+        section: &str,
+        known: &[&str],
+    ) -> Option<Fields<'n, 'a>> {
+        let known = || known.iter().copied();
         self.ask(node.place, || ValueShape::keys(known()));
         let entries = self.map(what, node)?;
         for entry in entries.iter().filter(|entry| !known().any(|key| key == entry.key)) {

@@ -143,7 +143,11 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.search.fresh", "Whether searches pass caches: auto (by a known argument), or off. Default auto."),
     ("monitors.search.fresh_arguments", "The arguments that keep caches out, such as { cache: bypass }."),
     ("monitors.search.fresh_arguments.*", "The argument's value, as JSON has it."),
-    ("monitors.canaries", "Searches whose right answer is known."),
+    ("monitors.canaries", "Searches whose right answer is known: a list, or a golden set by its file."),
+    (
+        "monitors.canaries.file",
+        "A golden set: a file of JSON lines (.jsonl), relative to this file, with one canary a line. It stands alone, or as an item of the list.",
+    ),
     ("monitors.canaries.id", "Identity within the monitor; history follows it."),
     ("monitors.canaries.query", "What is asked."),
     ("monitors.canaries.expect", "Sources of which any is the right answer."),
@@ -155,7 +159,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.canaries.contains.pattern", "A pattern in the syntax of the Rust crate regex."),
     ("monitors.canaries.not_contains", "What it may not hold."),
     ("monitors.canaries.not_contains.pattern", "A pattern in the syntax of the Rust crate regex."),
-    ("monitors.canaries.kind", "What it isolates: keyword, meaning, mixed, or negative where nothing may be found."),
+    (
+        "monitors.canaries.kind",
+        "What it isolates: keyword, meaning, mixed, self (a stored text, word by word), or negative where nothing may be found.",
+    ),
     ("monitors.canaries.max_score", "For a negative canary: scores up to here are no hit."),
     (
         "monitors.canaries.forbid",
@@ -294,7 +301,6 @@ const PROMISED: &[&str] = &[
     "monitors.owner",
     "monitors.runbooks",
     "monitors.auth.basic",
-    "monitors.canaries.file",
 ];
 
 /// Asked of every map of the file, so sorted by section once.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::config::check::checker::{Checker, Unset};
 use crate::config::check::document;
+use crate::config::check::golden::GoldenSets;
 use crate::config::check::pinned::{self, LockRead};
 use crate::config::check::process::ProcessSettings;
 use crate::config::read::diagnostic::{Collector, Diagnostic, Diagnostics, Text, TextSpan};
@@ -57,22 +58,24 @@ pub fn load(
             found.add(diagnostic.help("save the file as UTF-8"));
         }
     }
-    let mut trees = Vec::with_capacity(texts.len());
+    let (yaml, golden) = texts[..declaring].split_at(1 + source.included.iter().filter(|file| !file.is_golden).count());
+    let mut trees = Vec::with_capacity(yaml.len());
     if found.errors() == 0 {
         let mut budget = Budget::default();
-        trees.extend(texts[..declaring].iter().filter_map(|text| tree::parse(*text, &mut budget, &mut found)));
+        trees.extend(yaml.iter().filter_map(|text| tree::parse(*text, &mut budget, &mut found)));
     }
-    if trees.len() < declaring {
+    if trees.len() < yaml.len() {
         return Err(found.finish(&texts, true));
     }
+    let golden = GoldenSets::read(source, golden, yaml.len(), &mut found);
     let locks = locks_read(&texts[declaring..], source, &mut found);
     let folder = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
     let paths = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
     let folders = texts.iter().zip(paths).map(|(text, path)| (text.start, folder(path))).collect();
-    let mut checker = Checker::new(found, env, strictness, folders);
+    let mut checker = Checker::new(found, env, strictness, folders).with_golden(golden);
     let mut parts = document::document(&mut checker, &trees, source);
     if let Some((_, fleet)) = &mut parts {
-        let file_of = |line| texts[..declaring].partition_point(|text| text.line <= line).saturating_sub(1);
+        let file_of = |line| yaml.partition_point(|text| text.line <= line).saturating_sub(1);
         pinned::attach(&mut checker, &locks, &mut fleet.monitors, file_of);
     }
     let refused = checker.found.errors() > 0;

@@ -1,12 +1,13 @@
 //! Rules written by hand, section by section, which make domain values of a tree or say what is wrong with it.
 //!
-//! Read `keys` (what may stand where), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
+//! Read `keys` (what may stand where), `golden` (canaries in files of their own), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
 //! files together), then the sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor),
 //! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
 //! `definition`.
 
 pub(super) mod keys;
 pub(super) mod shape;
+pub(super) mod golden;
 pub mod checker;
 pub(super) mod scalars;
 pub(super) mod numbers;

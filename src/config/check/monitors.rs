@@ -91,7 +91,8 @@ pub(in crate::config) fn monitors(
         let Some(fields) = checker.fields(&Checker::named("monitor", item), item, "monitors") else { continue };
         let id = identity(checker, fields, &mut found.places);
         let what = Checker::named("monitor", item);
-        let Some(left) = canaries_left.checked_sub(canaries::count(fields.get("canaries").map(|entry| &*entry.value)))
+        let Some(left) =
+            canaries_left.checked_sub(canaries::count(checker, fields.get("canaries").map(|entry| &*entry.value)))
         else {
             let diagnostic =
                 Diagnostic::new(item.place, format!("the fleet has more than {FLEET_CANARIES_MAX} canaries"));
@@ -143,7 +144,7 @@ fn monitor(
     let pace = pace(checker, Layers::new(Some(fields), defaults.fields));
 
     let canary_node = fields.get("canaries").map(|entry| &*entry.value);
-    let canaries = canaries::count(canary_node);
+    let canaries = canaries::count(checker, canary_node);
     let own_search = fields.get("search");
     let own_search = own_search
         .and_then(|entry| checker.fields(format_args!("'search' of {what}"), &entry.value, "monitors.search"));

@@ -2,7 +2,7 @@
 //!
 //! Read `bytes`, `glob` and `include` (the files beside the first), `lock_files`, `stamp` (are they still the same), `source` (all with
 //! their commit), `node` (values with their places) and `tree` (how they are put together; `map_keys` and `redaction` help
-//! it), `syntax` (what was meant where that fails), `diagnostic` (how it is said), `reference` (`${…}`).
+//! it), `json_lines` (the same of golden sets), `syntax` (what was meant where that fails), `diagnostic` (how it is said), `reference` (`${…}`).
 
 pub mod bytes;
 pub(super) mod glob;
@@ -12,6 +12,7 @@ pub(super) mod redaction;
 pub(super) mod node;
 pub(super) mod syntax;
 pub(super) mod tree;
+pub(super) mod json_lines;
 pub(super) mod reference;
 pub(super) mod include;
 pub mod lock_files;

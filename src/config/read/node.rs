@@ -59,7 +59,22 @@ pub(in crate::config) struct MapEntry<'a> {
     pub value: Child<'a>,
 }
 
-impl Node<'_> {
+impl<'a> Node<'a> {
+    /// What a map holds under a key; none where it is no map.
+    pub(in crate::config) fn get(&self, key: &str) -> Option<&Node<'a>> {
+        let NodeValue::Map(entries) = &self.value else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &*entry.value)
+    }
+
+    /// The items of a list; of anything else, that alone.
+    pub(in crate::config) fn items(&self) -> impl Iterator<Item = &Node<'a>> {
+        let (list, alone) = match &self.value {
+            NodeValue::List(items) => (&items[..], None),
+            _ => (&[][..], Some(self)),
+        };
+        list.iter().map(|item| &**item).chain(alone)
+    }
+
     /// Nothing was written: empty, `~` or `null`.
     pub(in crate::config) fn is_null(&self) -> bool {
         matches!(&self.value, NodeValue::Scalar { text, plain: true } if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use crate::config::read::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes};
-use crate::config::read::include::{self, Expansion, GlobFinding, Included, Memo};
+use crate::config::read::include::{self, Expansion, GlobFinding, GoldenName, Included, Memo};
 use crate::config::read::lock_files::{self, LockFile, lock_of};
 use crate::config::read::stamp::ReadFiles;
 
@@ -25,8 +25,10 @@ pub struct ConfigSource {
     pub name: String,
     /// The bytes; not known to be UTF-8.
     pub bytes: Vec<u8>,
-    /// The files that it includes, each behind the one that names it.
+    /// The files that it includes, each behind the one that names it, and golden sets last.
     pub included: Vec<Included>,
+    /// The golden sets that they name.
+    pub golden: Vec<GoldenName>,
     /// What is to be said about its globs.
     pub findings: Vec<GlobFinding>,
     /// The locks beside all these.
@@ -81,11 +83,12 @@ impl SourceReader {
         let before = self.read.take();
         let bytes = read_bytes(&self.path, FILE_BYTES_MAX)?;
         let (source, expansions) = ConfigSource::with(&self.path, bytes, &mut self.memo);
-        if source.findings.is_empty() {
-            let files = || std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
-            let locks: BTreeSet<PathBuf> = files().map(|path| lock_of(path)).collect();
-            let files = files().map(PathBuf::as_path);
-            let settled = ReadFiles::settled(files, locks.into_iter(), expansions, read_at);
+        if source.findings.is_empty() && source.golden.iter().all(|golden| golden.found.is_ok()) {
+            let files = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
+            let declaring = source.included.iter().filter(|file| !file.is_golden).map(|file| &file.path);
+            let declaring = std::iter::once(&source.path).chain(declaring);
+            let locks: BTreeSet<PathBuf> = declaring.map(|path| lock_of(path)).collect();
+            let settled = ReadFiles::settled(files.map(PathBuf::as_path), locks.into_iter(), expansions, read_at);
             self.read = settled.map(|files| (source.hash.clone(), files));
         }
         self.is_confirmed = matches!(
@@ -111,13 +114,14 @@ impl ConfigSource {
             hash: String::new(),
             bytes,
             included: Vec::new(),
+            golden: Vec::new(),
             findings: Vec::new(),
             locks: Vec::new(),
             commit: None,
         };
         let gathered = include::gather(&source.path, &source.name, &source.bytes, memo);
-        (source.included, source.findings) = (gathered.files, gathered.findings);
-        let included = source.included.iter().map(|file| (&*file.path, &*file.name));
+        (source.included, source.golden, source.findings) = (gathered.files, gathered.golden, gathered.findings);
+        let included = source.included.iter().filter(|file| !file.is_golden).map(|file| (&*file.path, &*file.name));
         source.locks = lock_files::gather(std::iter::once((&*source.path, &*source.name)).chain(included));
         source.hash = source.hash_of_all();
         (source, gathered.expansions)

@@ -71,9 +71,12 @@ fn canaries_that_contradict_themselves() {
             &["6:47 rank 6 is never reached: a search asks for 5 results => at most 5, or raise the argument"],
         ),
         (
-            "a key for later",
-            "{ id: a, query: q, expect: [s], file: t }",
-            &["6:39 this version cannot honour 'file' of canary 'a' yet => leave it out, so that nobody relies on it"],
+            "a golden set with keys of its own",
+            "{ file: none.jsonl, within: 2 }",
+            &[
+                "6:15 cannot read none.jsonl: No such file or directory (os error 2) => a file beside this one, readable by the user that Serin runs as; its path starts here",
+                "6:27 'within' stands beside 'file' => write it into the lines of that file, or begin another item",
+            ],
         ),
     ];
     for (sentence, canary, expected) in rows {
