@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, ack, backup, bench, check, demo, drill, export, incidents, init, logging, manual, mcp, pin, plan, probe,
-    recheck, restore, run, said_once, schema, status,
+    accept, ack, backup, bench, canary, check, demo, drill, export, incidents, init, logging, manual, mcp, pin, plan,
+    probe, recheck, restore, run, said_once, schema, status,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -35,6 +35,7 @@ enum Command {
     Plan(plan::PlanArgs),
     Probe(probe::ProbeArgs),
     Pin(pin::PinArgs),
+    Canary(canary::CanaryArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
     Incidents(incidents::IncidentsArgs),
@@ -72,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => wait(run::run(args, logging)),
         Command::Probe(args) => wait(probe::command(args)),
         Command::Pin(args) => wait(pin::run(args)),
+        Command::Canary(args) => wait(canary::run(args)),
         Command::Recheck(args) => wait(recheck::run(args)),
         Command::Accept(args) => wait(accept::run(args)),
         Command::Incidents(args) => wait(incidents::run(args)),

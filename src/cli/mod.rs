@@ -9,6 +9,7 @@ pub(crate) mod plan;
 mod observe;
 pub(crate) mod probe_json;
 pub(crate) mod probe;
+pub(crate) mod canary;
 pub mod demo;
 pub(crate) mod drill;
 pub(crate) mod bench;

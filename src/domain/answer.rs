@@ -140,6 +140,8 @@ pub struct Answer {
     pub begins: Option<String>,
     /// What stays of the text for good, where only the text tells anything.
     pub kept: Option<Box<KeptText>>,
+    /// The texts of its results with their sources, bounded; empty where nobody holds canaries against them.
+    pub passages: Vec<SeenPassage>,
 }
 
 impl Answer {
@@ -162,6 +164,15 @@ pub struct KeptText {
     pub chars: u32,
     /// How it begins: bounded, harmless to show, and without our secrets.
     pub begins: Arc<str>,
+}
+
+/// A stretch of a source, as a search brought it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenPassage {
+    /// The source's name, as answers give it.
+    pub source: String,
+    /// Its text on one line, bounded.
+    pub text: String,
 }
 
 /// Results kept of one answer.

@@ -45,6 +45,7 @@ pub struct Prober {
     interner: ListingInterner,
     declarations: Declarations,
     diagnoses: Semaphore,
+    keeps_passages: bool,
 }
 
 impl Prober {
@@ -69,6 +70,7 @@ impl Prober {
             interner: ListingInterner::default(),
             declarations: Declarations::default(),
             diagnoses: Semaphore::new(LADDERS_MAX),
+            keeps_passages: false,
         }
     }
 
@@ -76,6 +78,12 @@ impl Prober {
     #[must_use]
     pub fn once(self) -> Self {
         Self { tokens: Tokens::patient(), ..self }
+    }
+
+    /// The same, which keeps the texts of results, for whoever holds canaries against them.
+    #[must_use]
+    pub fn keeping_passages(self) -> Self {
+        Self { keeps_passages: true, ..self }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
@@ -140,7 +148,11 @@ impl Prober {
     }
 
     pub(in crate::probe) const fn means(&self) -> ProbeContext<'_> {
-        ProbeContext { connector: &self.connector, unclosed_sessions: &self.unclosed_sessions }
+        ProbeContext {
+            connector: &self.connector,
+            unclosed_sessions: &self.unclosed_sessions,
+            keeps_passages: self.keeps_passages,
+        }
     }
 
     /// Lets go of what is kept for a monitor, and stops its program where one is: it was edited, or is gone from the file.

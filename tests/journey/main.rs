@@ -10,6 +10,7 @@ mod demo;
 mod retrieval;
 mod leaks;
 mod caches;
+mod canaries;
 mod extent;
 mod slowness;
 mod reach;

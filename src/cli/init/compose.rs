@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::cli::init::scalar::{comment, text, verbatim};
-use crate::domain::monitor::CanaryKind;
+use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::quality::propose::{Proposal, slug};
 use crate::domain::search::Search;
 use crate::domain::wording::as_written;
@@ -204,7 +204,20 @@ impl Draft {
             );
         }
         line(1, "canaries:");
-        let mut ids: Vec<String> = Vec::new();
+        self.canary_items(Vec::new(), line);
+    }
+
+    /// The canaries alone, as items of the list that a monitor of a file has; they take no id of that.
+    pub(crate) fn canaries_to_paste(&self, monitor: &Monitor) -> String {
+        let mut out = String::new();
+        let ids = monitor.canaries.iter().map(|canary| canary.id.clone()).collect();
+        self.canary_items(ids, &mut |depth, text| {
+            let _ = writeln!(out, "  {:width$}{text}", "", width = depth * 2);
+        });
+        out
+    }
+
+    fn canary_items(&self, mut ids: Vec<String>, line: &mut impl FnMut(usize, &str)) {
         for (proposal, max_score) in &self.canaries {
             let id = unused_id(proposal, &ids);
             line(2, &format!("- id: {}", text(&id)));

@@ -10,31 +10,21 @@ use chrono::Utc;
 
 use crate::cli::init::append;
 use crate::cli::init::compose::{Draft, new_file};
+use crate::cli::init::confirming::{CONFIRMATIONS, Proposed, once_more};
 use crate::cli::init::given::{InitArgs, InitInput, WrittenReference, arguments};
 use crate::cli::init::monitors_file::{Standing, put_into, standing, whole_text};
 use crate::cli::init::scalar;
 use crate::cli::observe::recalled;
-use crate::domain::answer::{Ask, Variant};
-use crate::domain::classify::classify;
 use crate::domain::monitor::{CanaryKind, Monitor};
-use crate::domain::observation::{BeatKind, Footprint, Observation};
-use crate::domain::outcome::{AskVerdict, Verdict};
-use crate::domain::quality::propose::Proposal;
-use crate::domain::schedule::PlannedAsk;
+use crate::domain::observation::Footprint;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
-use crate::probe::assignment::{Assignment, Further};
 use crate::probe::explore::explored::{CANARIES_MAX, Explored, Wish};
 use crate::probe::prober::Prober;
 
 /// All was found out, and less than that.
 const WHOLE: u8 = 0;
 const PARTLY: u8 = 2;
-/// Times the proposal is probed: with the exploration, each canary was then right three times.
-const CONFIRMATIONS: usize = 2;
-
-/// A canary, with the highest score allowed to a negative one.
-type Proposed = (Proposal, Option<f64>);
 
 /// Explores, proposes, confirms, writes.
 ///
@@ -53,6 +43,7 @@ pub(crate) async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
         asks_nothing: args.asks_nothing.clone(),
         arguments: arguments(&args.arguments)?,
         canaries: args.canaries,
+        declared: None,
     };
     let prober = Prober::new(1);
     let monitor = given.monitor();
@@ -159,43 +150,11 @@ async fn confirm(
     let rounds = if draft.canaries.is_empty() { 1 } else { CONFIRMATIONS };
     for _ in 0..rounds {
         let monitor = declared(draft, written)?;
-        let (seen, next) = probe(prober, &monitor, profile).await;
+        let (footprint, next) = once_more(prober, draft, &monitor, profile).await;
         profile = next;
-        cost.add(&seen.footprint);
-        let outcome = classify(&monitor, &seen);
-        let place = |ask: &Ask| monitor.canaries.iter().position(|canary| canary.id == ask.canary);
-        let asked = seen.asks.iter().zip(&outcome.asks);
-        let verdicts: Vec<_> = asked.filter_map(|(ask, verdict)| Some((place(ask)?, verdict))).collect();
-        keep_right(draft, &verdicts);
-        let lasting = outcome.findings.iter().filter(|_| outcome.verdict == Verdict::Down);
-        draft.doubts.extend(lasting.map(|finding| format!("probed again, it was down: {}", finding.summary)));
+        cost.add(&footprint);
     }
     Ok(())
-}
-
-/// Keeps canaries that were answered as before, and those that were not asked, with a doubt. `verdicts` are by place.
-fn keep_right(draft: &mut Draft, verdicts: &[(usize, &AskVerdict)]) {
-    for (nth, canary) in std::mem::take(&mut draft.canaries).into_iter().enumerate() {
-        let verdict = verdicts.iter().find(|(place, _)| *place == nth).map(|(_, verdict)| *verdict);
-        let query = &canary.0.query;
-        let (is_kept, doubt) = match verdict {
-            Some(AskVerdict::Right { .. }) => (true, None),
-            None | Some(AskVerdict::NotAsked) => {
-                (true, Some(format!("'{query}' was not asked again, for want of time or of an answer: unconfirmed")))
-            }
-            Some(AskVerdict::Failed { reason }) => {
-                (false, Some(format!("asked again, '{query}' got no answer ({}): left out", reason.slug())))
-            }
-            Some(AskVerdict::Wrong { .. }) => {
-                (false, Some(format!("asked again, '{query}' was not answered as before: left out")))
-            }
-        };
-        // Each round may say the same.
-        if let Some(doubt) = doubt.filter(|doubt| !draft.doubts.contains(doubt)) {
-            draft.doubts.push(doubt);
-        }
-        draft.canaries.extend(is_kept.then_some(canary));
-    }
 }
 
 /// The draft as the checker reads it. Canaries that it refuses are left out: a stranger's text is no ground to stand on.
@@ -214,22 +173,6 @@ fn declared(draft: &mut Draft, written: &WrittenReference) -> anyhow::Result<Arc
     }
     let loaded = load(draft).map_err(|faults| anyhow::anyhow!("the proposal is not right yet:\n{faults}"))?;
     loaded.fleet.monitors.first().cloned().context("the proposal holds no monitor")
-}
-
-async fn probe(prober: &Prober, monitor: &Arc<Monitor>, profile: ServerProfile) -> (Observation, ServerProfile) {
-    let now = Utc::now();
-    let assignment = Assignment {
-        monitor: Arc::clone(monitor),
-        kind: BeatKind::Recheck,
-        scheduled_at: now,
-        started_at: now,
-        asks: PlannedAsk::every(monitor, Variant::Fresh),
-        further: Further::NONE,
-        source_pages: 0,
-        profile,
-        lists: crate::tool_lists::known::KnownLists::default(),
-    };
-    prober.run(&assignment).await
 }
 
 /// What the person reads above the monitor: what it is, what it costs, what to look at.
@@ -302,6 +245,9 @@ impl Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::init::confirming::keep_right;
+    use crate::domain::outcome::AskVerdict;
+    use crate::domain::quality::propose::Proposal;
     use crate::domain::reason::FailureReason;
 
     fn draft(canaries: &[(&str, CanaryKind)]) -> Draft {

@@ -89,7 +89,7 @@ pub(crate) fn expects(canary: &Canary, source: &str) -> bool {
 
 /// Whether a declared source and an answered one are the same: equal, or the declared one is a
 /// whole-component tail of it; a fragment (`#section`) of the answered one does not matter.
-fn same_source(expected: &str, answered: &str) -> bool {
+pub(crate) fn same_source(expected: &str, answered: &str) -> bool {
     let answered = answered.split('#').next().unwrap_or(answered);
     let expected = expected.trim_start_matches("./");
     answered == expected || answered.strip_suffix(expected).is_some_and(|head| head.ends_with('/'))

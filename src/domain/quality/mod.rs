@@ -1,9 +1,15 @@
 //! Whether answers are worth anything (RETRIEVAL.md).
 //!
-//! Read: `score_code` (a score as it is judged and kept), `ranking` (how alike two lists of sources are), `form` (an answer's form against the lock), `canary` (one answer: right or wrong), `look` (what of an answer later ones are compared with), `confirmation` (many answers of one canary: a blip
-//! or an incident), `index_sight` (whether any of them came from the index), `canary_states` (all of a monitor's), `answers` (how many of many were right), `bound` (how far such a share may be trusted), `streak`, `blips` (how many wrong answers in a row are an incident), `erosion` (whether
-//! a hit rate falls slowly), `track_record` (what of all that is kept), `extent` (how far a fault reaches), `arms` (which part of the search is broken), `changes` (what changed without harm), `corpus` (whether sources go missing), `unarmed` (what checks need), `diagnosis` (many canaries: what is broken), `pinning` (what is pinned of many answers, and what moved of it), `propose` (canaries for a server that has none
-//! yet) and `propose_text` (the same where it answers with text).
+//! Read: `score_code` (a score as it is judged and kept), `ranking` (how alike two lists of sources are), `form` (an
+//! answer's form against the lock), `canary` (one answer: right or wrong), `look` (what of an answer later ones are
+//! compared with), `confirmation` (many answers of one canary: a blip or an incident), `index_sight` (whether any of
+//! them came from the index), `canary_states` (all of a monitor's), `answers` (how many of many were right), `bound`
+//! (how far such a share may be trusted), `streak`, `blips` (how many wrong answers in a row are an incident),
+//! `erosion` (whether a hit rate falls slowly), `track_record` (what of all that is kept), `extent` (how far a fault
+//! reaches), `arms` (which part of the search is broken), `changes` (what changed without harm), `corpus` (whether
+//! sources go missing), `unarmed` (what checks need), `diagnosis` (many canaries: what is broken), `pinning` (what is
+//! pinned of many answers, and what moved of it), `propose` (canaries for a server that has none yet), `propose_text`
+//! (the same where it answers with text), `stems` and `lint` (whether a canary proves what its kind is for).
 
 pub(crate) mod score_code;
 pub(crate) mod ranking;
@@ -28,3 +34,5 @@ pub(crate) mod diagnosis;
 pub(crate) mod pinning;
 pub(crate) mod propose;
 pub(crate) mod propose_text;
+pub(crate) mod stems;
+pub(crate) mod lint;

@@ -7,16 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::domain::answer::SeenPassage;
 use crate::domain::monitor::CanaryKind;
-
-/// A stretch of a source, as a search brought it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SeenPassage {
-    /// The source's name, as answers give it.
-    pub source: String,
-    /// Its text on one line, bounded.
-    pub text: String,
-}
 
 /// A question and the source that should answer it.
 #[derive(Debug, Clone, PartialEq, Eq)]

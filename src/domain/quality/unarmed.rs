@@ -2,6 +2,7 @@
 
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::quality::changes::{ChangeCheck, OFF};
+use crate::domain::search::{Fresh, FreshWay};
 
 /// A check that is not armed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,14 +15,28 @@ pub(crate) struct Unarmed {
 
 /// The checks that are not armed on a monitor, in the order of the documentation.
 pub(crate) fn unarmed(monitor: &Monitor) -> Vec<Unarmed> {
-    let of = |check, why: Option<String>| why.map(|why| Unarmed { check, why });
-    let changes = ChangeCheck::ALL.into_iter().map(|check| of(check.key(), check.lacks(monitor)));
+    let lacking = checks(monitor).into_iter();
+    lacking.filter_map(|(check, why)| Some(Unarmed { check, why: why? })).collect()
+}
+
+/// Every check that not every monitor arms, by its key in the file, with why it is not armed; none: it is.
+pub(crate) fn checks(monitor: &Monitor) -> Vec<(&'static str, Option<String>)> {
+    let changes = ChangeCheck::ALL.into_iter().map(|check| (check.key(), check.lacks(monitor)));
     let others = [
-        of("quality.checks.results", results(monitor)),
-        of("quality, which part is broken", arms(monitor)),
-        of("freshness.shrinks", shrinks(monitor)),
+        ("quality.checks.results", results(monitor)),
+        ("quality, which part is broken", arms(monitor)),
+        ("freshness.shrinks", shrinks(monitor)),
     ];
-    others.into_iter().chain(changes).flatten().collect()
+    others.into_iter().chain(changes).collect()
+}
+
+/// Why its index is not seen behind caches; none: searches go past them. `way`: as the server's tools offer it.
+pub(crate) fn past_caches(monitor: &Monitor, way: Option<FreshWay>) -> Option<String> {
+    match (&monitor.search.fresh, way) {
+        (Fresh::Off, _) => Some(OFF.to_owned()),
+        (Fresh::Found, None) => Some("needs search.fresh_arguments: the tool offers no way that is known".to_owned()),
+        (Fresh::Found | Fresh::Given(_), _) => None,
+    }
 }
 
 fn results(monitor: &Monitor) -> Option<String> {
@@ -82,5 +97,19 @@ mod tests {
         assert_eq!(why(&monitor, "quality, which"), None);
         monitor.rules.quality.checks.results.judge = false;
         assert_eq!(why(&monitor, "quality.checks.results").as_deref(), Some(OFF));
+        let all = checks(&monitor);
+        assert_eq!(all.len() - unarmed(&monitor).len(), all.iter().filter(|(_, why)| why.is_none()).count());
+    }
+
+    #[test]
+    fn an_index_is_seen_behind_caches_where_there_is_a_way() {
+        let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
+        let way = Some(FreshWay::Known("cache", "\"bypass\""));
+        assert!(past_caches(&monitor, None).is_some_and(|why| why.contains("fresh_arguments")), "no way is known");
+        assert_eq!(past_caches(&monitor, way), None, "its tools offer one");
+        monitor.search.fresh = Fresh::Given(std::collections::BTreeMap::new());
+        assert_eq!(past_caches(&monitor, None), None, "the file gives one");
+        monitor.search.fresh = Fresh::Off;
+        assert_eq!(past_caches(&monitor, way).as_deref(), Some(OFF));
     }
 }

@@ -14,9 +14,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::domain::answer::{Answer, HITS_MAX, Hit};
+use crate::domain::answer::{Answer, HITS_MAX, Hit, SeenPassage};
 use crate::domain::fault::FaultKind;
-use crate::domain::quality::propose::SeenPassage;
 use crate::domain::search::{Search, SearchFields};
 use crate::domain::wanted::{Pattern, TextSigns};
 use crate::probe::decode::answer::admissions::{admissions, cache_word};
@@ -272,6 +271,7 @@ fn answer(result: &RawValue, carried: Carried, search: &Search, reader: Reader) 
         tokens: None,
         text_only: list.is_none() && !says_empty,
         kept: None,
+        passages: Vec::new(),
         begins: reader.reads_text.then(|| excerpt(&carried.whole, EXCERPT_CHARS_MAX)),
         text: Some(carried.whole.into_boxed_str()),
         read: carried.read.filter(|_| reader.reads_text).map(String::into_boxed_str),
@@ -289,11 +289,16 @@ fn nowhere(search: &Search) -> String {
 
 /// The texts of an answer with their sources, longer than a beat keeps them, for whoever looks for questions to ask.
 pub(crate) fn passages(result: &RawValue, search: &Search) -> Vec<SeenPassage> {
+    passages_of(result, search, PASSAGE_CHARS_MAX)
+}
+
+/// The same with so many characters of each text.
+pub(crate) fn passages_of(result: &RawValue, search: &Search, chars_max: usize) -> Vec<SeenPassage> {
     let Ok(carried) = open(result) else { return Vec::new() };
     let Some(list) = carried.values.iter().find_map(|value| list_in(value, search)) else { return Vec::new() };
     let fields = if search.by_columns { &*OF_A_ROW } else { &search.fields };
     let passage =
-        |item| SeenPassage { source: source_of(item, fields), text: excerpt(text_of(item, fields), PASSAGE_CHARS_MAX) };
+        |item| SeenPassage { source: source_of(item, fields), text: excerpt(text_of(item, fields), chars_max) };
     list.iter().take(HITS_MAX).map(passage).collect()
 }
 

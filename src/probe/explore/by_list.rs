@@ -82,7 +82,10 @@ impl Talk<'_, '_> {
         let mut tried = Tried::default();
         let may_ask_words = !wish.states() && !self.takes_statements();
         // Collected before: what candidates bring back is no new material.
-        let own = if may_ask_words { proposals(&self.passages) } else { Vec::new() };
+        let mut own = if may_ask_words { proposals(&self.passages) } else { Vec::new() };
+        own.retain(|proposal| !wish.is_declared(&proposal.query));
+        // Sources that no canary expects yet come first.
+        own.sort_by_key(|proposal| wish.is_expected(&proposal.source));
         let many = given.len();
         let candidates: Vec<Proposal> =
             given.into_iter().chain(own).take(many.max(positive + SPARE_CANDIDATES)).collect();

@@ -1,10 +1,13 @@
 //! What whoever explores wants, and what an exploration found.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::domain::fault::FaultKind;
+use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::observation::Observation;
+use crate::domain::quality::canary::same_source;
 use crate::domain::quality::propose::{NONSENSE, Proposal};
 use crate::domain::quality::propose_text::is_statement;
 use crate::domain::search::Search;
@@ -28,9 +31,26 @@ pub struct Wish {
     pub arguments: BTreeMap<String, String>,
     /// Canaries wanted, at most [`CANARIES_MAX`].
     pub canaries: usize,
+    /// The monitor as a file declares it, so that it is searched as declared and nothing is proposed that it asks already.
+    pub declared: Option<Arc<Monitor>>,
 }
 
 impl Wish {
+    /// Whether the file asks this already.
+    pub(super) fn is_declared(&self, query: &str) -> bool {
+        let query = query.trim();
+        self.known().any(|canary| canary.query.trim().to_lowercase() == query.to_lowercase())
+    }
+
+    /// Whether a canary of the file expects this source.
+    pub(super) fn is_expected(&self, source: &str) -> bool {
+        self.known().any(|canary| canary.expect.iter().any(|expected| same_source(expected, source)))
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Canary> {
+        self.declared.iter().flat_map(|monitor| &monitor.canaries)
+    }
+
     /// Whether whoever explores asks in a query language: nonsense is an error there, and a stranger's words are commands.
     pub(super) fn states(&self) -> bool {
         !self.asks.is_empty() && self.asks.iter().all(|question| is_statement(question))

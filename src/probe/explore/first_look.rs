@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::domain::fault::{Fault, FaultKind};
@@ -111,11 +112,16 @@ async fn converse(
             return;
         }
     };
-    let callable = find(&tools, wish.tool.as_deref(), wish.query.as_deref(), &wish.arguments);
-    let search = callable.map(|callable| {
-        found.guesses.extend(callable.guesses.iter().cloned());
-        as_search(callable)
-    });
+    let search = match &wish.declared {
+        Some(declared) => as_declared(&tools, &declared.search),
+        None => {
+            let callable = find(&tools, wish.tool.as_deref(), wish.query.as_deref(), &wish.arguments);
+            callable.map(|callable| {
+                found.guesses.extend(callable.guesses.iter().cloned());
+                as_search(callable)
+            })
+        }
+    };
     let reduced = search.as_ref().ok().unwrap_or(&monitor.search);
     found.seen.tools = Some(reduce(&tools, reduced, &KnownLists::default()));
     match search {
@@ -131,6 +137,13 @@ fn as_search(callable: Callable) -> Search {
     let Callable { tool, query, arguments, .. } = callable;
     let query = vec![query];
     Search { tool: Some(tool), query, arguments, per_beat: 2, ..Search::default() }
+}
+
+/// The search of a file, by the tool that its probes would call.
+fn as_declared(tools: &[Value], declared: &Search) -> Result<Search, String> {
+    let tool = reduce(tools, declared, &KnownLists::default()).search_tool;
+    let tool = tool.ok_or_else(|| "the server lists no tool that the file's `search` means".to_owned())?;
+    Ok(Search { tool: Some(tool), ..declared.clone() })
 }
 
 /// Why the server could not be asked at all, and what would help.

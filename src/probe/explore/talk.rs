@@ -6,12 +6,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::domain::answer::{Answer, Hit};
+use crate::domain::answer::{Answer, Hit, SeenPassage};
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::CanaryKind;
 use crate::domain::observation::Stage;
 use crate::domain::protocol::Era;
-use crate::domain::quality::propose::{Proposal, SeenPassage, named_openers, openers};
+use crate::domain::quality::propose::{Proposal, named_openers, openers};
 use crate::domain::quality::propose_text::SeenText;
 use crate::domain::search::{Search, SearchFields};
 use crate::probe::decode::answer;
@@ -107,7 +107,8 @@ impl<'t, 'a> Talk<'t, 'a> {
         let wanted = wish.canaries.min(CANARIES_MAX);
         self.requests_max += u32::try_from(wanted.saturating_sub(USUAL_CANARIES)).unwrap_or_default();
         self.found.guesses.extend(wish.left_out());
-        let names = self.material().await;
+        let mut names = self.material().await;
+        names.retain(|name| !wish.is_expected(name));
         self.found.durations.clear();
         let mut given = Vec::new();
         for question in wish.asks.iter().take(CANARIES_MAX) {

@@ -38,6 +38,8 @@ pub(crate) struct ProbeContext<'a> {
     pub(crate) connector: &'a Connector,
     /// What earlier probes could not close.
     pub(crate) unclosed_sessions: &'a UnclosedSessions,
+    /// Whether the texts of results are kept, for whoever holds canaries against them.
+    pub(crate) keeps_passages: bool,
 }
 
 /// Where a caller calls, and how long it may.
@@ -104,6 +106,11 @@ impl LegacySession {
 }
 
 impl<'a> Caller<'a> {
+    /// Whether the texts of results are kept.
+    pub(crate) const fn keeps_passages(&self) -> bool {
+        self.means.keeps_passages
+    }
+
     /// The arguments of the monitor's search, with this question.
     pub(crate) fn asking(&self, question: &str) -> String {
         self.declared.search.asking(question)

@@ -27,6 +27,8 @@ use crate::tool_lists::json_text::write_text;
 
 /// Room for what stands around the texts of a call, and for arguments that are numbers.
 const ARGUMENTS_BYTES: usize = 64;
+/// Characters kept of one result's text, where texts are kept: no chunk is longer that is judged as one.
+const PASSAGE_CHARS_MAX: usize = 20_000;
 
 pub(super) async fn search(
     caller: &mut Caller<'_>,
@@ -105,7 +107,13 @@ async fn ask(
     let outcome = called(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
     let needs_no_list = canary.needs_no_list(&caller.monitor().search);
     let reader = Reader { reads_text: canary.text.is_some() || needs_no_list, needs_no_list };
-    let mut result = outcome.and_then(|raw| read(caller, tool.era, &raw, reader));
+    let mut result = outcome.and_then(|raw| {
+        let mut answer = read(caller, tool.era, &raw, reader)?;
+        if caller.keeps_passages() {
+            answer.passages = answer::passages_of(&raw, &caller.monitor().search, PASSAGE_CHARS_MAX);
+        }
+        Ok(answer)
+    });
     let step = clock.stop(result.as_ref().err().cloned());
     // Behind the clock: what we make of a text is not the server's time.
     if let Ok(answer) = &mut result {
