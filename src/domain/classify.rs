@@ -244,7 +244,7 @@ fn from_fault(signal: Signal, reason: FailureReason, stage: Stage, fault: &Fault
         stage,
         summary: format!("{} at {}: {}", reason.slug(), stage.slug(), fault.detail),
         evidence: vec![
-            Evidence::new("fault", format!("{:?}", fault.kind)),
+            Evidence::new(FAULT, format!("{:?}", fault.kind)),
             Evidence::new("detail", fault.detail.clone()),
         ],
     }
@@ -327,7 +327,7 @@ fn contract(seen: &Observation) -> Option<Finding> {
         severity: Some(Severity::Page),
         stage: Stage::Tools,
         summary: format!("{said} ({invalid})"),
-        evidence: std::iter::once(Evidence::new("invalid_call", invalid.clone())).chain(calls).collect(),
+        evidence: std::iter::once(Evidence::new(INVALID_CALL, invalid.clone())).chain(calls).collect(),
     })
 }
 
@@ -370,6 +370,12 @@ fn quality(monitor: &Monitor, seen: &Observation, asks: &[AskVerdict]) -> Option
 
 /// The evidence key under which an incident says how far one gets, step by step.
 pub const LADDER: &str = "ladder";
+
+/// The evidence key under which a finding names the fault that the wire showed.
+pub const FAULT: &str = "fault";
+
+/// The evidence key under which a declared call stands that no longer fits its tool.
+pub const INVALID_CALL: &str = "invalid_call";
 
 /// The evidence key under which a finding names the health address it heard of.
 pub const HEALTH_URL: &str = "health_url";

@@ -1,0 +1,185 @@
+//! Whether there is something to say of an incident, and what: the only judge of telling.
+//!
+//! - Open, held by nothing, and nobody was told: its opening, however long ago that was.
+//! - Told and held: nothing more, but that a person took it.
+//! - Over: whoever was told hears of it; where nobody was, it stays on record and that is all.
+//!
+//! It remembers nothing and may be asked again at any time: what was told is what deliveries exist of, what holds is what
+//! `holds` says, and both are read back after a crash.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::incident::Incident;
+use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::notification::Event;
+
+/// Own readings that still show an incident after what held it is over, before it is told: what was only a symptom is given
+/// the time to go with its cause.
+pub const STILL_SO: u32 = 2;
+
+/// What is known of telling one incident, beside the incident.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Telling {
+    /// Whether anybody was told: whether a delivery of it exists.
+    pub told: bool,
+    /// What holds or held it, the oldest first; at most [`HOLDS_KEPT`].
+    pub holds: Vec<TellingHold>,
+    /// Own readings that showed it since nothing holds it any more.
+    pub still: u32,
+}
+
+/// Holds of one incident that are kept in memory, the latest: a cause that comes and goes must not fill it.
+pub const HOLDS_KEPT: usize = 16;
+
+/// Why an incident is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// A reading shows it. On the first of them it opens.
+    Shown {
+        /// Whether another condition, which is about to be confirmed or not, would explain it.
+        awaits_verdict: bool,
+    },
+    /// Another reason, severity or extent has been seen for long enough.
+    Changed {
+        /// As of what is shown.
+        awaits_verdict: bool,
+    },
+    /// A person took it.
+    Taken,
+    /// It is over.
+    Ended,
+}
+
+/// What there is to say; none where there is nothing.
+pub fn tell(asked: Asked, telling: &Telling, now: DateTime<Utc>) -> Option<Event> {
+    let is_held = telling.is_held(now);
+    match (asked, telling.told) {
+        // Never told: for the record only. What a person took is still told once nothing holds it, with their name.
+        (Asked::Ended | Asked::Taken, false) => None,
+        (Asked::Ended, true) => Some(Event::IncidentResolved),
+        (Asked::Taken, true) => Some(Event::IncidentAcknowledged),
+        (_, _) if is_held => None,
+        (Asked::Shown { awaits_verdict: true } | Asked::Changed { awaits_verdict: true }, _) => None,
+        (Asked::Shown { .. }, false) if telling.holds.is_empty() || telling.still >= STILL_SO => {
+            Some(Event::IncidentOpened)
+        }
+        (Asked::Changed { .. }, true) => Some(Event::IncidentUpdated),
+        // What nobody heard of has no news, and what is told needs no second telling.
+        (Asked::Shown { .. } | Asked::Changed { .. }, _) => None,
+    }
+}
+
+impl Telling {
+    /// What is remembered of it, after a restart.
+    pub const fn remembered(told: bool, holds: Vec<TellingHold>) -> Self {
+        Self { told, holds, still: 0 }
+    }
+
+    /// Whether anything holds it.
+    pub fn is_held(&self, now: DateTime<Utc>) -> bool {
+        self.live(now).next().is_some()
+    }
+
+    /// What holds it.
+    pub fn live(&self, now: DateTime<Utc>) -> impl Iterator<Item = &TellingHold> {
+        self.holds.iter().filter(move |hold| hold.is_live(now))
+    }
+
+    /// What held it last, where nothing does any more.
+    pub fn held_last(&self, now: DateTime<Utc>) -> Option<&TellingHold> {
+        self.holds.iter().filter(|_| !self.is_held(now)).max_by_key(|hold| hold.over_at(now))
+    }
+
+    /// Sets right what holds it: each of these incidents explains it now, and no other.
+    pub fn explained_by(&mut self, incident: &Incident, by: &[&str], now: DateTime<Utc>) {
+        for hold in self.holds.iter_mut().filter(|hold| hold.is_live(now) && !by.contains(&&*hold.by)) {
+            hold.ended_at = Some(now);
+        }
+        for by in by {
+            if !self.live(now).any(|hold| hold.by == *by) {
+                self.holds.push(TellingHold::by_cause(&incident.id, by, now));
+            }
+        }
+        if self.is_held(now) {
+            self.still = 0;
+        }
+        let over = self.holds.len().saturating_sub(HOLDS_KEPT);
+        self.holds.drain(..over);
+    }
+
+    /// The incident that explained it is over.
+    pub fn cause_ended(&mut self, by: &str, now: DateTime<Utc>) {
+        for hold in self.holds.iter_mut().filter(|hold| hold.is_live(now) && hold.by == by) {
+            hold.ended_at = Some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
+    }
+
+    const SHOWN: Asked = Asked::Shown { awaits_verdict: false };
+    const AWAITED: Asked = Asked::Shown { awaits_verdict: true };
+    const CHANGED: Asked = Asked::Changed { awaits_verdict: false };
+
+    fn hold(ended: Option<i64>) -> TellingHold {
+        TellingHold { ended_at: ended.map(at), ..TellingHold::by_cause("second", "first", at(0)) }
+    }
+
+    #[test]
+    fn what_is_said_follows_from_what_was_told_and_what_holds() {
+        use Event as E;
+        let (none, live, over) = (Vec::new(), vec![hold(None)], vec![hold(Some(50))]);
+        let again = vec![hold(Some(50)), TellingHold { since: at(60), ..hold(None) }];
+        let until = |second| vec![TellingHold { until: Some(at(second)), ..hold(None) }];
+        let rows = [
+            (SHOWN, false, &none, 0, Some(E::IncidentOpened), "an incident that nothing holds is told"),
+            (SHOWN, true, &none, 0, None, "and once"),
+            (SHOWN, false, &live, 0, None, "one that is explained is not"),
+            (SHOWN, false, &live, 9, None, "however often it is seen"),
+            (SHOWN, false, &over, 0, None, "nor as soon as its cause is over"),
+            (SHOWN, false, &over, 1, None, "nor at the first look after that"),
+            (SHOWN, false, &over, 2, Some(E::IncidentOpened), "but where two looks still show it"),
+            (SHOWN, false, &again, 2, None, "explained once more it is held once more"),
+            (SHOWN, false, &until(200), 2, None, "a hold that ends by itself holds until then"),
+            (SHOWN, false, &until(100), 2, Some(E::IncidentOpened), "and no longer"),
+            (AWAITED, false, &none, 0, None, "a cause that is being confirmed is waited for"),
+            (AWAITED, false, &over, 2, None, "after another one, too"),
+            (CHANGED, true, &none, 0, Some(E::IncidentUpdated), "a change of what was told is told"),
+            (CHANGED, true, &live, 0, None, "not while it is explained"),
+            (
+                CHANGED,
+                true,
+                &over,
+                0,
+                Some(E::IncidentUpdated),
+                "and again afterwards: it was seen often enough by itself",
+            ),
+            (Asked::Changed { awaits_verdict: true }, true, &none, 0, None, "nor while an outage is being confirmed"),
+            (CHANGED, false, &none, 0, None, "what nobody heard of has no news"),
+            (
+                Asked::Taken,
+                true,
+                &live,
+                0,
+                Some(E::IncidentAcknowledged),
+                "who takes what was told is told, held or not",
+            ),
+            (Asked::Taken, false, &live, 0, None, "who takes what nobody heard of is written down"),
+            (Asked::Ended, true, &none, 0, Some(E::IncidentResolved), "what was told has its end told"),
+            (Asked::Ended, true, &live, 0, Some(E::IncidentResolved), "whatever holds it"),
+            (Asked::Ended, false, &live, 0, None, "what nobody heard of ends on record only"),
+            (Asked::Ended, false, &over, 2, None, "also where it was about to be told"),
+            (Asked::Ended, false, &none, 0, None, "or fitted no route"),
+        ];
+        for (asked, told, holds, still, expected, sentence) in rows {
+            let telling = Telling { told, holds: holds.clone(), still };
+            assert_eq!(tell(asked, &telling, at(100)), expected, "{sentence}");
+        }
+    }
+}
