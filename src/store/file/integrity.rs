@@ -25,8 +25,17 @@ const STEPS: i32 = 200;
 /// Faults that are named; a broken page tends to bring hundreds.
 const NAMED_MAX: usize = 5;
 /// Without these no page is decided, sent or ended.
-const FIRST: &[&str] =
-    &["meta", "monitors", "signal_state", "incidents", "notifications", "deliveries", "attempts", "incident_events"];
+const FIRST: &[&str] = &[
+    "meta",
+    "monitors",
+    "signal_state",
+    "incidents",
+    "notifications",
+    "deliveries",
+    "attempts",
+    "incident_events",
+    "holds",
+];
 
 /// How much of a file was found sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

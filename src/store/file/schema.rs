@@ -31,6 +31,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("texts", include_str!("../../../migrations/sqlite/0011_texts.sql")),
     ("judged", include_str!("../../../migrations/sqlite/0012_judged.sql")),
     ("locks", include_str!("../../../migrations/sqlite/0013_locks.sql")),
+    ("holds", include_str!("../../../migrations/sqlite/0014_holds.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

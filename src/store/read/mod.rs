@@ -2,7 +2,7 @@
 //!
 //! Read `pages`, then `latency` and `history` (over hours, days and months), `resume` and `recent` (what a start needs),
 //! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is), `backlog` (what of
-//! the outbox waits).
+//! the outbox waits), `holds` (why people were not told).
 
 pub(in crate::store) mod unsealed;
 pub(crate) mod resume;
@@ -12,4 +12,5 @@ pub mod history;
 pub(crate) mod export;
 pub(crate) mod figures;
 pub(crate) mod backlog;
+pub(crate) mod holds;
 pub mod pages;

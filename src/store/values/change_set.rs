@@ -7,6 +7,7 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Stage, ToolsSeen};
 use crate::domain::outcome::{Judged, Verdict};
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::paging::notification::Notification;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rate_limit::Spent;
@@ -37,6 +38,8 @@ pub struct ChangeSet {
     pub signals: Vec<SignalRow>,
     /// Incidents that opened, changed or ended, whole.
     pub incidents: Vec<Incident>,
+    /// What holds incidents, as far as that changed. What held an incident that ends here ends with it.
+    pub holds: Vec<TellingHold>,
     /// Lines for incidents' timelines.
     pub timeline: Vec<TimelineRow>,
     /// Notifications and their deliveries.
@@ -240,7 +243,7 @@ pub struct TimelineRow {
     pub incident: String,
     /// When it happened, UTC.
     pub at: DateTime<Utc>,
-    /// `opened`, `updated`, `acknowledged`, `resolved`, `held`, `told` and the like.
+    /// `opened`, `updated`, `acknowledged`, `resolved`, `held`, `let_go`, `told` and the like.
     pub kind: String,
     /// Who did it: `serin` or a person.
     pub actor: String,

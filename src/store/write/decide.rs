@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
 use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::signal::{HeldBy, Micros, Phase};
 use crate::store::values::change_set::{
     ChangeSet, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow,
@@ -32,6 +33,9 @@ pub(in crate::store) async fn decide(
             record.incidents.iter().partition(|incident| incident.resolved_at.is_some());
         for row in ended.into_iter().chain(open) {
             incident(connection, row).await?;
+        }
+        for row in &record.holds {
+            hold(connection, row).await?;
         }
         for row in &record.timeline {
             timeline(connection, row, next_event).await?;
@@ -146,8 +150,38 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
     .bind(at)
     .bind(row.sequence)
     .bind(incident_memory::written(&row.course))
+    .execute(&mut *connection)
+    .await?;
+    match row.resolved_at {
+        Some(at) => let_go(connection, &row.id, at.timestamp_micros()).await,
+        None => Ok(()),
+    }
+}
+
+/// Writes a hold, or its end.
+async fn hold(connection: &mut SqliteConnection, row: &TellingHold) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO holds (incident, kind, by, since, until, ended_at) VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (incident, kind, by, since) DO UPDATE SET until = excluded.until, ended_at = excluded.ended_at",
+    )
+    .bind(&row.incident)
+    .bind(row.kind.slug())
+    .bind(&row.by)
+    .bind(row.since.timestamp_micros())
+    .bind(row.until.map(|at| at.timestamp_micros()))
+    .bind(row.ended_at.map(|at| at.timestamp_micros()))
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Ends whatever holds an incident that is over.
+async fn let_go(connection: &mut SqliteConnection, incident: &str, ended_at: i64) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE holds SET ended_at = $2 WHERE incident = $1 AND ended_at IS NULL")
+        .bind(incident)
+        .bind(ended_at)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

@@ -98,6 +98,7 @@ async fn forget_incidents(connection: &mut SqliteConnection, before: i64) -> Res
     forget_told(connection, &serde_json::json!(told).to_string()).await?;
     for statement in [
         "DELETE FROM incident_events WHERE incident IN (SELECT value FROM json_each($1))",
+        "DELETE FROM holds WHERE incident IN (SELECT value FROM json_each($1))",
         "DELETE FROM incidents WHERE id IN (SELECT value FROM json_each($1))",
     ] {
         sqlx::query(statement).bind(&ids.json).execute(&mut *connection).await?;
