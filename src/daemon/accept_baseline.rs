@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::daemon::loop_context::LoopContext;
-use crate::daemon::notify::{Notifier, timeline};
-use crate::daemon::rows::changed_signals;
+use crate::daemon::notify::{Notifier, hold_lines, timeline};
+use crate::daemon::rows::{changed_holds, changed_signals};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::ToolsSeen;
@@ -41,6 +41,7 @@ pub(crate) async fn accept(
     let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
     let mut record = ChangeSet {
         signals: changed_signals(runtime, &next),
+        holds: changed_holds(runtime, &next),
         tools: Some(ToolsRow {
             monitor: runtime.monitor.id.clone(),
             era: listed.era,
@@ -56,8 +57,9 @@ pub(crate) async fn accept(
         }),
         ..ChangeSet::default()
     };
+    record.timeline = hold_lines(&record.holds, &next);
     if let Some(incident) = ended {
-        record.outbox.push(notifier.resolved(&context.store, &incident).await?);
+        record.outbox.extend(notifier.resolved(&context.store, &incident).await?);
         record.timeline.push(timeline(Event::IncidentResolved, &incident, actor, now));
         record.incidents.push(incident);
     } else if let Some(incident) = next.incident(Signal::Contract) {

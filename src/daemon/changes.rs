@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::daemon::loop_context::LoopContext;
-use crate::daemon::notify::{Notifier, timeline};
-use crate::daemon::rows::changed_signals;
+use crate::daemon::notify::{Notifier, hold_lines, timeline};
+use crate::daemon::rows::{changed_holds, changed_signals};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
@@ -82,7 +82,7 @@ pub(crate) async fn acknowledge(
     let fleet = Arc::clone(&context.fleet.borrow());
     let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
     let record = ChangeSet {
-        outbox: vec![notifier.changed(&context.store, Event::IncidentAcknowledged, &taken).await?],
+        outbox: notifier.taken(&context.store, &taken).await?.into_iter().collect(),
         timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
         action: Some(ActionRow {
             at: now,
@@ -108,9 +108,10 @@ pub(super) async fn end(
 ) -> Result<(), StoreError> {
     let fleet = Arc::clone(&context.fleet.borrow());
     let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
-    let mut record = ChangeSet { signals: changed_signals(runtime, &next), tools, ..ChangeSet::default() };
+    let (signals, holds) = (changed_signals(runtime, &next), changed_holds(runtime, &next));
+    let mut record = ChangeSet { signals, timeline: hold_lines(&holds, &next), holds, tools, ..ChangeSet::default() };
     for incident in ended {
-        record.outbox.push(notifier.resolved(&context.store, &incident).await?);
+        record.outbox.extend(notifier.resolved(&context.store, &incident).await?);
         record.timeline.push(timeline(Event::IncidentResolved, &incident, "serin", now));
         record.incidents.push(incident);
     }

@@ -3,8 +3,8 @@
 //! Read: `loop_context` (what they work with), `clock` (is it set), `runtime` (one monitor's state in memory) on
 //! `beat_history`, `spending` and `kept_probe`, `view` (as pages show it), `watch`
 //! (one beat, whole) with `rows` (what is written of it), `changes` (what else changes a monitor's state),
-//! `transcript_policy` and `answer_texts` (which transcripts and texts stay) on `day_bytes`, `notify` (from a decision
-//! to what is queued), `batch_window` (how many start together), `permits` (who may be in flight), `scheduler` (who is
+//! `transcript_policy` and `answer_texts` (which transcripts and texts stay) on `day_bytes`, `decided` and `notify`
+//! (from a decision to what is written down and queued), `batch_window` (how many start together), `permits` (who may be in flight), `scheduler` (who is
 //! due) on `dues` and `beat_task`, `delivery_worker` (claim, send, record), `resume` (where the last run stood), `startup`
 //! (the database, open), `reload` (the file, whenever it changes), `queue_metrics` (what nobody else would notice),
 //! `heartbeat` (that we are well, to somebody outside), `janitor` (forgets what is over).
@@ -30,6 +30,7 @@ pub(crate) mod accept_baseline;
 pub(crate) mod transcript_policy;
 pub(crate) mod answer_texts;
 pub(crate) mod notify;
+pub(crate) mod decided;
 pub(crate) mod batch_window;
 pub(crate) mod permits;
 pub(crate) mod dues;

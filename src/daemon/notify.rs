@@ -1,6 +1,6 @@
 //! From a decision to what is queued: the notification, its frozen bytes, and whom it goes to.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use uuid::Uuid;
 
 use crate::deliver::message;
@@ -8,8 +8,12 @@ use crate::domain::classify::LADDER;
 use crate::domain::fleet::Fleet;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::monitor::Monitor;
-use crate::domain::monitor_state::ABSORBS;
+use crate::domain::monitor_state::MonitorState;
+use crate::domain::outcome::Evidence;
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
+use crate::domain::paging::tell::{Asked, Telling, tell};
+use crate::domain::quality::extent::clock;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
 use crate::domain::route::{Subject, first_match};
@@ -18,6 +22,9 @@ use crate::domain::wording::span;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::values::change_set::{Addressee, Outgoing, TimelineRow};
+
+/// The evidence key under which a message names what its incident was held back by, and until when.
+const HELD_BACK_BY: &str = "held_back_by";
 
 /// What is to be told, before it is addressed.
 #[derive(Debug, Clone, Copy)]
@@ -35,18 +42,52 @@ impl Notifier<'_> {
         self.outgoing(self.about(Event::IncidentOpened, incident), to)
     }
 
-    /// An open incident changed or was taken: whoever was told, and whom its route names now.
+    /// The opening of an incident that was held back, or that nobody was there to hear: whom its route names now; and the
+    /// line it leaves in the timeline.
+    ///
+    /// # Errors
+    /// Where the store cannot say what held it.
+    pub(crate) async fn told_late(
+        self,
+        store: &Store,
+        incident: &Incident,
+        held: Option<&TellingHold>,
+    ) -> Result<(Outgoing, TimelineRow), StoreError> {
+        let mut notification = self.about(Event::IncidentOpened, incident);
+        let mut told = format!("open since {}", clock(incident.opened_at, self.now));
+        if let Some(hold) = held {
+            let by = store.incident(&hold.by).await?.map_or("another incident", |first| first.reason.slug());
+            let until = hold.over_at(self.now).unwrap_or(self.now);
+            let said = until.to_rfc3339_opts(SecondsFormat::Secs, true);
+            let evidence = format!("incident {} ({by}) until {said}", hold.by);
+            notification.evidence.insert(0, Evidence::new(HELD_BACK_BY, evidence));
+            told.push_str(&format!(", held back by {by} until {}", clock(until, self.now)));
+        }
+        notification.summary = format!("{}; {told}", incident.summary);
+        let line = timeline(Event::IncidentOpened, incident, "serin", self.now);
+        let line = TimelineRow { kind: "told".to_owned(), text: told, ..line };
+        let to = self.routed(incident.severity, Some(incident));
+        Ok((self.outgoing(notification, to), line))
+    }
+
+    /// A person took an incident: whoever was told, and whom its route names now; none where nobody was told.
     ///
     /// # Errors
     /// Where the store cannot say who was told.
-    pub(crate) async fn changed(
-        self,
-        store: &Store,
-        event: Event,
-        incident: &Incident,
-    ) -> Result<Outgoing, StoreError> {
+    pub(crate) async fn taken(self, store: &Store, incident: &Incident) -> Result<Option<Outgoing>, StoreError> {
+        let told = store.told(&incident.id).await?;
+        let Some(event) = self.judged(Asked::Taken, &told) else { return Ok(None) };
         let to = self.concerned(store, incident).await?;
-        Ok(self.outgoing(self.about(event, incident), to))
+        Ok(Some(self.outgoing(self.about(event, incident), to)))
+    }
+
+    /// An open incident changed: whoever was told, and whom its route names now.
+    ///
+    /// # Errors
+    /// Where the store cannot say who was told.
+    pub(crate) async fn changed(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
+        let to = self.concerned(store, incident).await?;
+        Ok(self.outgoing(self.about(Event::IncidentUpdated, incident), to))
     }
 
     /// What the connectivity diagnosis showed came after an incident was told: whoever would hear of a change.
@@ -59,13 +100,19 @@ impl Notifier<'_> {
         Ok(self.outgoing(notification, to))
     }
 
-    /// An incident ended: whoever was ever told, whatever the routes say now.
+    /// An incident ended: whoever was ever told, whatever the routes say now; none where nobody was.
     ///
     /// # Errors
     /// Where the store cannot say who was told.
-    pub(crate) async fn resolved(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
-        let to = self.told(store, incident).await?;
-        Ok(self.outgoing(self.about(Event::IncidentResolved, incident), to))
+    pub(crate) async fn resolved(self, store: &Store, incident: &Incident) -> Result<Option<Outgoing>, StoreError> {
+        let told = store.told(&incident.id).await?;
+        let event = self.judged(Asked::Ended, &told);
+        Ok(event.map(|event| self.outgoing(self.about(event, incident), told)))
+    }
+
+    /// What is said to those who were told.
+    fn judged(self, asked: Asked, told: &[Addressee]) -> Option<Event> {
+        tell(asked, &Telling::remembered(!told.is_empty(), Vec::new()), self.now)
     }
 
     /// A server restarted, and its sessions with it where it has any; without them the slow start is what is left of it.
@@ -152,26 +199,13 @@ impl Notifier<'_> {
 
     /// Whoever was told, and whom its route names now.
     async fn concerned(self, store: &Store, incident: &Incident) -> Result<Vec<Addressee>, StoreError> {
-        let mut to = self.told(store, incident).await?;
+        let mut to = store.told(&incident.id).await?;
         for addressee in self.routed(incident.severity, Some(incident)) {
             if !to.iter().any(|told| told.receiver == addressee.receiver) {
                 to.push(addressee);
             }
         }
         Ok(to)
-    }
-
-    /// Whoever was promised a message of this incident, or of the one whose cause it took over.
-    async fn told(self, store: &Store, incident: &Incident) -> Result<Vec<Addressee>, StoreError> {
-        let mut told = store.told(&incident.id).await?;
-        if let Some(absorbed) = incident.evidence.iter().find(|evidence| evidence.key == ABSORBS) {
-            for addressee in store.told(&absorbed.value).await? {
-                if !told.iter().any(|known| known.receiver == addressee.receiver) {
-                    told.push(addressee);
-                }
-            }
-        }
-        Ok(told)
     }
 }
 
@@ -184,6 +218,24 @@ pub(crate) fn timeline(event: Event, incident: &Incident, actor: &str, at: DateT
 /// The line that what the connectivity diagnosis showed leaves in the timeline.
 pub(crate) fn closer_look(incident: &Incident, at: DateTime<Utc>) -> TimelineRow {
     TimelineRow { text: closer(incident), ..timeline(Event::IncidentUpdated, incident, "serin", at) }
+}
+
+/// The lines that holds leave in the timelines of the incidents they hold: where they begin, and where they end while the
+/// incident goes on.
+pub(crate) fn hold_lines(holds: &[TellingHold], next: &MonitorState) -> Vec<TimelineRow> {
+    let line = |hold: &TellingHold| {
+        let told =
+            next.incidents().find(|incident| incident.id == hold.incident).and_then(|it| next.telling(it.signal));
+        let (kind, text) = match (hold.ended_at, told.is_some_and(|telling| telling.told)) {
+            (None, false) => ("held", format!("{}: nobody is told", hold.said())),
+            (None, true) => ("held", format!("{}: no changes are told", hold.said())),
+            (Some(_), false) => ("let_go", format!("no longer {}; told if the next beats still show it", hold.said())),
+            (Some(_), true) => ("let_go", format!("no longer {}", hold.said())),
+        };
+        let at = hold.ended_at.unwrap_or(hold.since);
+        TimelineRow { incident: hold.incident.clone(), at, kind: kind.to_owned(), actor: "serin".to_owned(), text }
+    };
+    holds.iter().map(line).collect()
 }
 
 /// How far one gets is told by the step that does not hold, which is the last; all of them are in the evidence.

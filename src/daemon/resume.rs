@@ -54,9 +54,11 @@ pub(crate) async fn runtimes(
         runtime.history.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
         runtimes.insert(monitor.id.clone(), runtime);
     }
+    let mut tellings = store.tellings().await?;
     for incident in store.open_incidents().await? {
         let left = || MonitorRuntime::new(Arc::new(departed(&incident.monitor)), now);
-        runtimes.entry(incident.monitor.clone()).or_insert_with(left).state_mut().restore_incident(incident);
+        let telling = tellings.remove(&incident.id).unwrap_or_default();
+        runtimes.entry(incident.monitor.clone()).or_insert_with(left).state_mut().restore_incident(incident, telling);
     }
     for row in store.signal_states().await? {
         if let Some(runtime) = runtimes.get_mut(&row.monitor) {

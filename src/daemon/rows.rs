@@ -6,6 +6,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Judged, Outcome, Verdict};
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::store::values::change_set::SourcesLook;
@@ -63,6 +64,12 @@ fn changed_track(runtime: &MonitorRuntime, next: &MonitorState) -> Option<Signal
         rule_hash: runtime.monitor.definition_hash.clone(),
         detector: Some(record.to_bytes()),
     })
+}
+
+/// Holds that began or ended with the monitor's state. What held an incident that ended is ended with it.
+pub(crate) fn changed_holds(runtime: &MonitorRuntime, next: &MonitorState) -> Vec<TellingHold> {
+    let before: Vec<&TellingHold> = runtime.state.holds().collect();
+    next.holds().filter(|hold| !before.contains(hold)).cloned().collect()
 }
 
 /// Where canaries stand on their way to a leak and back, as far as that changed; quiet where nothing is left of it.

@@ -14,29 +14,28 @@ use uuid::Uuid;
 use crate::daemon::answer_texts::new_texts;
 use crate::daemon::clock::lived;
 use crate::daemon::day_bytes::DayBytes;
+use crate::daemon::decided::{add_decision, announce};
 use crate::daemon::failure_confirmation::confirm_failure;
 use crate::daemon::listing;
 use crate::daemon::loop_context::LoopContext;
-use crate::daemon::notify::{Notifier, closer_look, timeline};
+use crate::daemon::notify::{Notifier, hold_lines};
 use crate::daemon::permits::Permit;
-use crate::daemon::rows::{ask_row, beat_row, changed_signals, marks_row};
+use crate::daemon::rows::{ask_row, beat_row, changed_holds, changed_signals, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::answer::KeptText;
 use crate::domain::classify::{classify, is_any_wrong};
-use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation};
 use crate::domain::outcome::{Outcome, Verdict};
-use crate::domain::paging::notification::Event;
 use crate::domain::schedule;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
-use crate::live::state::{BeatMark, LiveChange};
+use crate::live::state::BeatMark;
 use crate::probe::assignment::{Assignment, Further};
-use crate::store::values::change_set::{ChangeSet, ServerProfileRow, ToolsRow, TranscriptRow};
+use crate::store::values::change_set::{ChangeSet, ServerProfileRow, TranscriptRow};
 use crate::store::write::probe_memory::address_hash;
 use crate::store::{Store, StoreError};
 
@@ -114,8 +113,8 @@ fn judged(
     (started, now): (Instant, DateTime<Utc>),
 ) -> Box<Judged> {
     let covered = runtime.history.covered(started, runtime.monitor.every);
-    let beat =
-        Beat { monitor: &runtime.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
+    let (monitor, provenance, routes) = (&*runtime.monitor, &fleet.provenance, &*fleet.routes);
+    let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, covered, now };
     let (state, decisions) = runtime.state.weigh(beat, &mut || Uuid::now_v7().to_string());
     let noted = listing::row(runtime, &seen, now).is_some().then_some(now);
     let mut transcript_policy = runtime.transcript_policy.clone();
@@ -281,91 +280,16 @@ async fn record(
             profile: profile.clone(),
         }),
         spent: runtime.spending.unsaved_days(now).into_iter().map(|day| (runtime.monitor.id.clone(), day)).collect(),
+        holds: changed_holds(runtime, next),
         listing: listing::row(runtime, seen, now),
         transcripts,
         ..ChangeSet::default()
     });
+    record.timeline = hold_lines(&record.holds, next);
     for decision in decisions {
         add_decision(&mut record, (decision, seen, next), &context.store, &notifier).await?;
     }
     Ok(record)
-}
-
-/// What a decision adds to the beat's transaction: its incident, a line of its timeline, and who is told.
-async fn add_decision(
-    record: &mut ChangeSet,
-    (decision, seen, next): (&Decision, &Observation, &MonitorState),
-    store: &Store,
-    notifier: &Notifier<'_>,
-) -> Result<(), StoreError> {
-    let (event, incident) = match decision {
-        Decision::Opened { incident, silent } => {
-            if !silent {
-                record.outbox.push(notifier.opened(incident));
-            }
-            (Event::IncidentOpened, incident)
-        }
-        Decision::Updated(incident) => {
-            record.outbox.push(notifier.changed(store, Event::IncidentUpdated, incident).await?);
-            (Event::IncidentUpdated, incident)
-        }
-        Decision::LookedCloser(incident) => {
-            record.outbox.push(notifier.looked_closer(store, incident).await?);
-            record.timeline.push(closer_look(incident, notifier.now));
-            record.incidents.push(incident.clone());
-            return Ok(());
-        }
-        Decision::Resolved(incident) => {
-            record.outbox.push(notifier.resolved(store, incident).await?);
-            (Event::IncidentResolved, incident)
-        }
-        Decision::Refreshed(incident) => {
-            record.incidents.push(incident.clone());
-            return Ok(());
-        }
-        Decision::Restarted(restart) => {
-            record.outbox.push(notifier.restarted(restart));
-            return Ok(());
-        }
-        Decision::ToolsSettled => {
-            let baseline = next.tools.baseline.as_ref();
-            record.tools = seen.tools.clone().map(|tools| ToolsRow {
-                monitor: notifier.monitor.id.clone(),
-                era: seen.era,
-                tools,
-                from: notifier.now,
-                accepted_by: baseline.map_or(FIRST_STABLE, |baseline| &baseline.accepted_by).to_owned(),
-            });
-            return Ok(());
-        }
-    };
-    record.timeline.push(timeline(event, incident, "serin", notifier.now));
-    record.incidents.push(incident.clone());
-    Ok(())
-}
-
-fn announce(context: &LoopContext, decisions: &[Decision]) {
-    for decision in decisions {
-        match decision {
-            Decision::Opened { incident, .. } => {
-                tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, summary = incident.summary, "incident opened");
-                context.live.tell(LiveChange::Incident(incident.id.clone()));
-            }
-            Decision::Updated(incident) => {
-                tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident updated");
-                context.live.tell(LiveChange::Incident(incident.id.clone()));
-            }
-            Decision::Resolved(incident) => {
-                tracing::info!(monitor = %incident.monitor, incident = incident.id, "incident resolved");
-                context.live.tell(LiveChange::Incident(incident.id.clone()));
-            }
-            Decision::LookedCloser(incident) | Decision::Refreshed(incident) => {
-                context.live.tell(LiveChange::Incident(incident.id.clone()))
-            }
-            Decision::Restarted(restart) => tracing::info!(certain = restart.certain, "server restarted"),
-            Decision::ToolsSettled => {}
-        }
-    }
 }
 
 /// When to look again soon: planned at the first failure, dropped with the first good beat.
@@ -388,3 +312,6 @@ fn suspects(
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod walk_tests;

@@ -139,7 +139,7 @@ impl Course {
 pub enum ResolveCause {
     /// The signal was calm for long enough.
     Recovered,
-    /// A newer incident carries the same cause.
+    /// A newer incident carries the same cause; so ended some in the database of an older version.
     Absorbed {
         /// Id of the incident that goes on in its place.
         into: String,

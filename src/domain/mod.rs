@@ -14,7 +14,7 @@ pub mod source_pattern;
 pub mod search;
 pub mod monitor;
 pub mod receiver;
-pub(crate) mod route;
+pub mod route;
 pub mod fleet;
 pub(crate) mod afresh;
 pub mod server_profile;

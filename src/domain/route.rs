@@ -10,6 +10,7 @@ use crate::domain::signal::Signal;
 pub struct Route {
     /// What it wants to hear of; every given part has to fit.
     pub matches: Match,
+    /// Names of the receivers that are told.
     pub to: Vec<String>,
     /// Name of the receiver that hears of it where one of `to` cannot be reached.
     pub fallback: Option<String>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serin::domain::answer::{CacheWord, Variant};
 use serin::domain::monitor_state::Decision;
 use serin::domain::observation::Observation;
+use serin::domain::paging::tell::Telling;
 use serin::domain::reason::Severity;
 use serin::domain::search::FreshWay;
 
@@ -133,7 +134,7 @@ fn a_monitor_that_sees_caches_alone_says_so() {
     );
     assert!(scene.state.clone().reconsider(&scene.monitor, at(scene.second)).is_empty(), "an edit does not end it");
     let mut resumed = Scene { second: scene.second, ..Scene::new(docs()) };
-    resumed.state.restore_incident(incident);
+    resumed.state.restore_incident(incident, Telling::remembered(true, Vec::new()));
     resumed.beats(&[(3, 60, CACHED), (1, 60, FRESH)]);
     assert_eq!(resumed.told, ["4 resolved quality recovered"], "a restart neither ends it nor tells it anew");
     let refreshed =

@@ -212,7 +212,9 @@ fn restarted(scene: &mut Scene) {
     for signal in Signal::ALL {
         scene.state.restore_signal(signal, before.signal(signal).clone());
     }
-    before.incidents().cloned().for_each(|incident| scene.state.restore_incident(incident));
+    for incident in before.incidents() {
+        scene.state.restore_incident(incident.clone(), before.telling(incident.signal).cloned().unwrap_or_default());
+    }
 }
 
 #[test]

@@ -74,6 +74,9 @@ proptest! {
                     let before = open.insert(incident.signal, (incident.id.clone(), incident.sequence));
                     prop_assert_eq!(before, None, "two incidents of {:?}", incident.signal);
                 }
+                Decision::Told { incident, .. } => {
+                    prop_assert_eq!(open.get(&incident.signal).map(|(id, _)| id), Some(&incident.id));
+                }
                 Decision::Updated(incident) | Decision::LookedCloser(incident) => {
                     let (id, sequence) = open.get_mut(&incident.signal).unwrap();
                     prop_assert!(*id == incident.id && incident.sequence > *sequence);

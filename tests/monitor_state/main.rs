@@ -15,6 +15,8 @@ use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::monitor_state::{Beat, Decision, MonitorState};
 use serin::domain::observation::{BeatKind, HealthSeen, Observation, Phases, Stage, Step, ToolsSeen};
 use serin::domain::outcome::Outcome;
+use serin::domain::route::{Match, Route};
+use serin::domain::signal::Signal;
 use serin::domain::sources::{SourcesLeft, SourcesSeen};
 use serin::domain::tools::{Listing, ToolSeen};
 
@@ -28,6 +30,7 @@ mod answers;
 mod caches;
 mod signals;
 mod endings;
+mod holds;
 mod histories;
 mod leaks;
 mod changes;
@@ -214,6 +217,12 @@ fn slow(seen: &mut Observation) {
     }
 }
 
+/// The route that brings these signals to one receiver; everything where none is named.
+fn heard(signals: &[Signal]) -> Route {
+    let matches = Match { signal: signals.to_vec(), ..Match::default() };
+    Route { matches, to: vec!["oncall".to_owned()], ..Route::default() }
+}
+
 /// A monitor under watch, beat by beat.
 struct Scene {
     monitor: Monitor,
@@ -225,6 +234,8 @@ struct Scene {
     decided: Vec<Decision>,
     /// When each was decided, in seconds.
     moments: Vec<i64>,
+    /// The signals that a route brings to somebody; empty: all of them.
+    heard: Vec<Signal>,
 }
 
 impl Scene {
@@ -238,6 +249,7 @@ impl Scene {
             told: Vec::new(),
             decided: Vec::new(),
             moments: Vec::new(),
+            heard: Vec::new(),
         }
     }
 
@@ -251,10 +263,11 @@ impl Scene {
     }
 
     fn weigh(&mut self, seen: &Observation, outcome: &Outcome, after: u32) {
-        let provenance = Provenance::default();
+        let (provenance, routes) = (Provenance::default(), [heard(&self.heard)]);
         let beat = Beat {
             monitor: &self.monitor,
             provenance: &provenance,
+            routes: &routes,
             seen,
             outcome,
             covered: Duration::from_secs(u64::from(after)),
@@ -285,10 +298,13 @@ impl Scene {
 }
 
 fn word(decision: &Decision) -> Option<String> {
+    let about = |incident: &Incident| format!("{} {}", incident.signal.slug(), incident.reason.slug());
     Some(match decision {
-        Decision::Opened { incident, silent } => {
-            let how = if *silent { "silently opened" } else { "opened" };
-            format!("{how} {} {}", incident.signal.slug(), incident.reason.slug())
+        Decision::Opened { incident, silent: true } => format!("quietly opened {}", about(incident)),
+        Decision::Opened { incident, .. } => format!("opened {}", about(incident)),
+        Decision::Told { incident, held } => {
+            let by = held.as_ref().map(|hold| format!(", held back by {}", hold.by));
+            format!("told {}{}", about(incident), by.unwrap_or_default())
         }
         Decision::Updated(incident) => format!("updated {} {}", incident.signal.slug(), incident.reason.slug()),
         Decision::LookedCloser(incident) => format!("looked closer at {}", incident.signal.slug()),
@@ -317,9 +333,10 @@ fn with(edit: impl Fn(&mut Monitor)) -> Monitor {
 
 fn incident_of(decision: &Decision) -> Option<&Incident> {
     match decision {
-        Decision::Opened { incident, .. } | Decision::Updated(incident) | Decision::Resolved(incident) => {
-            Some(incident)
-        }
+        Decision::Opened { incident, .. }
+        | Decision::Told { incident, .. }
+        | Decision::Updated(incident)
+        | Decision::Resolved(incident) => Some(incident),
         _ => None,
     }
 }

@@ -14,6 +14,7 @@ use crate::domain::observation::{BeatKind, Observation, Stage, ToolsSeen};
 use crate::domain::outcome::Outcome;
 use crate::domain::rate_limit::{Spent, spare_calls};
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::route::Route;
 use crate::domain::schedule::PlannedAsk;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::Signal;
@@ -163,8 +164,10 @@ impl Watcher {
 
     fn weigh(&mut self, seen: &Observation, outcome: &Outcome) {
         let provenance = Provenance::default();
+        // Whatever is told, somebody hears it: here that is who reads the matrix.
+        let routes = [Route { to: vec!["drill".to_owned()], ..Route::default() }];
         let (monitor, covered, now) = (&*self.monitor, self.monitor.every, self.now);
-        let beat = Beat { monitor, provenance: &provenance, seen, outcome, covered, now };
+        let beat = Beat { monitor, provenance: &provenance, routes: &routes, seen, outcome, covered, now };
         let incidents = &mut self.incidents;
         let (state, decisions) = self.state.weigh(beat, &mut || {
             *incidents += 1;
@@ -172,7 +175,10 @@ impl Watcher {
         });
         self.state = state;
         for decision in &decisions {
-            if let Decision::Opened { incident, silent: false } | Decision::Updated(incident) = decision {
+            if let Decision::Opened { incident, silent: false }
+            | Decision::Told { incident, .. }
+            | Decision::Updated(incident) = decision
+            {
                 self.told.push(Told::of(incident, self.beats));
             }
         }

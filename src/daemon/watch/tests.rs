@@ -2,7 +2,7 @@ use super::*;
 use crate::daemon::permits::Permits;
 use crate::domain::monitor::MonitorId;
 use crate::domain::secret::{Address, Secret};
-use crate::live::state::MonitorView;
+use crate::live::state::{LiveChange, MonitorView};
 
 /// A good beat that decided nothing, and the state it leads to: since `now`.
 async fn quiet_beat(

@@ -1,4 +1,4 @@
-//! From a level to an incident: what holds it back, what it takes over, when it is told anew, when it ends.
+//! From a level to an incident: what holds its opening back, when it is told anew, when it ends.
 
 use std::borrow::Cow;
 
@@ -11,16 +11,17 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::changes::is_about_change;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal};
+use crate::domain::monitor_state::telling::is_heard;
 use crate::domain::monitor_state::thresholds::thresholds;
 use crate::domain::outcome::Evidence;
+use crate::domain::paging::explains::Condition;
+use crate::domain::paging::tell::{Asked, tell};
 use crate::domain::quality::extent::Extent;
-use crate::domain::reason::{FailureReason, Layer};
+use crate::domain::reason::FailureReason;
 use crate::domain::signal::{HeldBy, Level, Phase, Reading, Signal, SignalState};
 
 /// Readings in a row that differ from what was told before an open incident is told anew.
 pub(super) const UPDATE_AFTER: u32 = 2;
-/// The evidence key under which an incident names the one whose cause it took over.
-pub const ABSORBS: &str = "absorbs";
 
 impl MonitorState {
     /// What holds an opening back just now; nothing ever holds a resolution.
@@ -72,7 +73,7 @@ impl MonitorState {
         &mut self,
         signal: Signal,
         (reading, cause): (Reading, Option<Cause>),
-        beat: Beat<'_>,
+        (coming, beat): (&[Condition], Beat<'_>),
         new_id: &mut dyn FnMut() -> String,
         decisions: &mut Vec<Decision>,
     ) {
@@ -99,7 +100,7 @@ impl MonitorState {
                 decisions.extend(self.resolve(signal, cause, beat.now).map(Decision::Resolved));
             }
             (None, Some(_)) if is_leak && !self.is_leak_confirmed() => {}
-            (None, Some(cause)) => decisions.extend(self.update(signal, cause, beat)),
+            (None, Some(cause)) => decisions.extend(self.update(signal, cause, coming, beat)),
             (Some(IncidentTurn::Opened), None) | (None, None) => {}
         }
     }
@@ -107,30 +108,14 @@ impl MonitorState {
     pub(super) fn open(
         &mut self,
         signal: Signal,
-        mut cause: Cause,
+        cause: Cause,
         beat: Beat<'_>,
         new_id: &mut dyn FnMut() -> String,
         decisions: &mut Vec<Decision>,
     ) {
-        let id = new_id();
-        let carries = matches!(signal, Signal::Quality | Signal::Errors);
-        // What the server says of its answers is what canaries see of them.
-        let of_answers = |reason: FailureReason| signal == Signal::Quality && reason.facts().layer == Layer::Retrieval;
-        let is_same = |health: &Incident| health.reason == cause.reason || of_answers(health.reason);
-        let same_cause = self.incident(Signal::Health).is_some_and(is_same);
-        let mut silent = false;
-        if carries && same_cause {
-            let into = ResolveCause::Absorbed { into: id.clone() };
-            if let Some(absorbed) = self.resolve(Signal::Health, into, beat.now) {
-                cause.evidence.push(Evidence::new(ABSORBS, absorbed.id.clone()));
-                // Whoever slept through a ticket has to hear of the page that takes it over.
-                silent = absorbed.severity >= cause.severity;
-                decisions.push(Decision::Resolved(absorbed));
-            }
-        }
         let told = cause.told();
         let mut incident = Incident {
-            id,
+            id: new_id(),
             monitor: beat.monitor.id.clone(),
             signal,
             subject: String::new(),
@@ -152,15 +137,22 @@ impl MonitorState {
             note_worst(&mut incident, extent, was);
         }
         self.turned_at = self.turned_at.filter(|_| signal != Signal::Quality);
-        self.open
-            .insert(signal, OpenSignal { incident: incident.clone(), drift: 0, drifts_since: None, resumed: false });
-        decisions.push(Decision::Opened { incident, silent });
+        self.open.insert(signal, OpenSignal::new(incident.clone()));
+        // Whether it is told shows once everything this beat says is decided.
+        decisions.push(Decision::Opened { incident, silent: true });
     }
 
     /// An open incident follows what is so. People are told of another cause, severity or reach once it was seen often
     /// enough in a row, and is so now; one that comes too soon after the last is seen again on the next beats, and told
-    /// when its time has come if it is still so.
-    pub(super) fn update(&mut self, signal: Signal, cause: Cause, beat: Beat<'_>) -> Option<Decision> {
+    /// when its time has come if it is still so. The same holds for one that comes while something holds the incident.
+    pub(super) fn update(
+        &mut self,
+        signal: Signal,
+        cause: Cause,
+        coming: &[Condition],
+        beat: Beat<'_>,
+    ) -> Option<Decision> {
+        let awaits_verdict = self.waits_for_verdict(&Condition::of(self.incident(signal)?), coming, beat);
         let open = self.open.get_mut(&signal)?;
         let before = open.incident.clone();
         if let Some((extent, _)) = cause.counted.as_ref().filter(|(extent, _)| !extent.stands()) {
@@ -168,7 +160,7 @@ impl MonitorState {
             if extent.turned {
                 retell(&mut open.incident, &cause, beat.monitor, false);
             }
-            return (open.incident != before).then(|| Decision::Refreshed(open.incident.clone()));
+            return open.refreshed(&before);
         }
         let told = *open.incident.course.told.get_or_insert(ToldAs { reach: cause.told().reach, ..told_of(&before) });
         let now = cause.told();
@@ -180,29 +172,40 @@ impl MonitorState {
         let is_harm = cause.counted.is_some() && is_about_change(&before);
         let sure = nearer || is_harm || cause.is_leak() || open.drift >= UPDATE_AFTER;
         let found = connectivity(&cause.evidence).filter(|_| connectivity(&before.evidence).is_none()).cloned();
-        let tell = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
+        let news = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
+        let may_tell = tell(Asked::Changed { awaits_verdict }, &open.telling, beat.now).is_some();
+        // Where a route is there, and nobody heard of it yet, they will: as it is then.
+        let waits = !open.telling.told && is_heard(&before, beat);
         let same = cause.reason == before.reason && cause.severity == before.severity;
-        if tell || cause.follows() && (same || sure || !differs) {
-            take_over(&mut open.incident, cause, beat.monitor, tell);
+        let tells = news && (may_tell || !open.telling.told);
+        if tells || waits || cause.follows() && (same || sure || !differs) {
+            take_over(&mut open.incident, cause, beat.monitor, tells || waits);
         }
-        if tell {
+        // For the record, where no route leads to anybody.
+        let on_record = !open.telling.told && !is_heard(&open.incident, beat);
+        if news && (may_tell || on_record) {
             (open.drift, open.drifts_since) = (0, None);
             open.incident.course.told = Some(now);
             open.incident.course.updated_at = Some(beat.now);
             open.incident.sequence += 1;
             return Some(Decision::Updated(open.incident.clone()));
         }
-        if let Some(found) = found {
+        if let Some(found) = found.filter(|_| connectivity(&open.incident.evidence).is_none()) {
             open.incident.evidence.push(found);
-            open.incident.sequence += 1;
-            return Some(Decision::LookedCloser(open.incident.clone()));
+            if may_tell || on_record {
+                open.incident.sequence += 1;
+                return Some(Decision::LookedCloser(open.incident.clone()));
+            }
         }
-        (open.incident != before).then(|| Decision::Refreshed(open.incident.clone()))
+        open.refreshed(&before)
     }
 
     pub(super) fn resolve(&mut self, signal: Signal, why: ResolveCause, now: DateTime<Utc>) -> Option<Incident> {
         self.signals[signal as usize] = SignalState::quiet(now);
         let mut incident = self.open.remove(&signal)?.incident;
+        for other in self.open.values_mut() {
+            other.telling.cause_ended(&incident.id, now);
+        }
         if let Some(worst) = incident.course.worst.clone() {
             // Its end is told, and its page says, what it was at its worst.
             (incident.reason, incident.summary, incident.evidence) = (worst.reason, worst.summary, worst.evidence);
@@ -227,12 +230,11 @@ pub(super) fn told_of(incident: &Incident) -> ToldAs {
 /// Headline and evidence of a cause become the incident's. What health says is part of it once people are told so:
 /// an old incident about something else must not keep the server's own alarm from anybody.
 pub(super) fn retell(incident: &mut Incident, cause: &Cause, monitor: &Monitor, told: bool) {
-    let absorbs = incident.evidence.iter().find(|evidence| evidence.key == ABSORBS).cloned();
     let health = cause.health.iter().filter(|said| told || incident.evidence.contains(said)).cloned();
     let health: Vec<Evidence> = health.collect();
     incident.summary = format!("{}: {}", monitor.id, cause.summary);
     incident.evidence.clone_from(&cause.evidence);
-    incident.evidence.extend(health.into_iter().chain(absorbs));
+    incident.evidence.extend(health);
 }
 
 pub(super) fn take_over(incident: &mut Incident, cause: Cause, monitor: &Monitor, told: bool) {

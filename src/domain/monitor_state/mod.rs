@@ -5,9 +5,8 @@
 //! outside its return value, so a beat that cannot be remembered leaves the old state in force.
 //!
 //! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
-//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks`
-//! and `changes`, `decisions` (what opens, changes and
-//! ends) on `thresholds`.
+//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks` and `changes`, `decisions` (what
+//! opens, changes and ends) on `thresholds`, `telling` (what holds an open incident, and what is told).
 
 mod cause;
 mod changes;
@@ -17,11 +16,11 @@ mod intake;
 mod leaks;
 mod levels;
 mod state;
+mod telling;
 mod thresholds;
 mod track;
 mod weigh;
 
-pub use decisions::ABSORBS;
 pub(crate) use hearing::CanaryRound;
 pub use hearing::CanaryScore;
 pub use state::{Beat, Decision, MonitorState};

@@ -17,12 +17,15 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::changes::{Changes, is_about_change};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Judged, Outcome, Verdict};
+use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::tell::Telling;
 use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::corpus::{SOURCES_KNOWN, SourceCounts};
 use crate::domain::quality::index_sight::{CACHED_ANSWERS, IndexSight};
 use crate::domain::quality::track_record::TrackRecord;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::{Restart, RestartMarks};
+use crate::domain::route::Route;
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
 
 /// Phases, readings, incidents and windows of one monitor: what one beat hands to the next.
@@ -69,6 +72,20 @@ pub(super) struct OpenSignal {
     pub(super) drifts_since: Option<DateTime<Utc>>,
     /// Whether it was open when this process started.
     pub(super) resumed: bool,
+    /// Whether anybody was told, and what holds it.
+    pub(super) telling: Telling,
+}
+
+impl OpenSignal {
+    /// An incident that nobody was told of yet.
+    pub(super) fn new(incident: Incident) -> Self {
+        Self { incident, drift: 0, drifts_since: None, resumed: false, telling: Telling::default() }
+    }
+
+    /// What is to be written where the incident is not as it was, and nobody is told.
+    pub(super) fn refreshed(&self, before: &Incident) -> Option<Decision> {
+        (self.incident != *before).then(|| Decision::Refreshed(self.incident.clone()))
+    }
 }
 
 /// One beat, judged, with what the loop knows about it.
@@ -78,6 +95,8 @@ pub struct Beat<'a> {
     pub monitor: &'a Monitor,
     /// Where the rules came from.
     pub provenance: &'a Provenance,
+    /// Who hears of what; what nobody would hear of is told to nobody.
+    pub routes: &'a [Route],
     /// The beat's observation, with the answers' texts still in it.
     pub seen: &'a Observation,
     /// What `classify` made of it.
@@ -97,12 +116,19 @@ impl Beat<'_> {
 /// What is to be written and told because of a beat.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// An incident opened; a silent one took over the cause of one that was told already.
+    /// An incident opened.
     Opened {
         /// As it is to be written.
         incident: Incident,
-        /// Whether nobody is told.
+        /// Whether nobody is told just now: something holds it, is waited for, or no route fits.
         silent: bool,
+    },
+    /// The opening of an incident is told that nobody was told of when it opened.
+    Told {
+        /// As it is now.
+        incident: Incident,
+        /// What held it last, where something did.
+        held: Option<TellingHold>,
     },
     /// Its reason, severity or extent changed, and people are told.
     Updated(Incident),
@@ -174,8 +200,18 @@ impl MonitorState {
         self.signals[signal as usize] = state;
     }
 
+    /// What is known of telling the incident that is open or clearing on a signal.
+    pub fn telling(&self, signal: Signal) -> Option<&Telling> {
+        self.open.get(&signal).map(|open| &open.telling)
+    }
+
+    /// Every hold of the incidents that are open, over or not.
+    pub fn holds(&self) -> impl Iterator<Item = &TellingHold> {
+        self.open.values().flat_map(|open| &open.telling.holds)
+    }
+
     /// Puts a remembered incident back in force.
-    pub fn restore_incident(&mut self, incident: Incident) {
+    pub fn restore_incident(&mut self, incident: Incident, telling: Telling) {
         let state = &mut self.signals[incident.signal as usize];
         if !state.phase.has_incident() {
             *state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
@@ -190,7 +226,7 @@ impl MonitorState {
             (Signal::Quality, _) if is_about_change(&incident) => self.changes.restore(&incident),
             _ => {}
         }
-        self.open.insert(incident.signal, OpenSignal { incident, drift: 0, drifts_since: None, resumed: true });
+        self.open.insert(incident.signal, OpenSignal { resumed: true, telling, ..OpenSignal::new(incident) });
     }
 
     /// Puts remembered marks back in force.
@@ -206,7 +242,8 @@ impl MonitorState {
         let open =
             self.open.values_mut().find(|open| open.incident.id == incident && open.incident.acknowledged.is_none())?;
         open.incident.acknowledged = Some((actor.to_owned(), now));
-        open.incident.sequence += 1;
+        // Where nobody was told, there is no message to come after.
+        open.incident.sequence += u32::from(open.telling.told);
         Some(open.incident.clone())
     }
 }

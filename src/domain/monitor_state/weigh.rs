@@ -9,6 +9,7 @@ use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::levels::{as_accepted, reading};
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
+use crate::domain::monitor_state::telling::awaited;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::Verdict;
 use crate::domain::reason::FailureReason;
@@ -28,10 +29,12 @@ impl MonitorState {
         next.hear_leaks(beat);
         next.hear_changes(beat);
         next.hear_warmth(beat);
-        for signal in Signal::ALL {
-            let judged = next.level(signal, beat, fresh);
-            next.decide(signal, judged, beat, new_id, &mut decisions);
+        let levels = Signal::ALL.map(|signal| next.level(signal, beat, fresh));
+        let coming = awaited(&levels);
+        for (signal, judged) in Signal::ALL.into_iter().zip(levels) {
+            next.decide(signal, judged, (&coming, beat), new_id, &mut decisions);
         }
+        next.tell_open(&coming, beat, &mut decisions);
         (next, decisions)
     }
 

@@ -1,0 +1,98 @@
+//! What a beat decided, as it is written down and announced.
+
+use crate::daemon::loop_context::LoopContext;
+use crate::daemon::notify::{Notifier, closer_look, timeline};
+use crate::domain::contract::FIRST_STABLE;
+use crate::domain::monitor_state::{Decision, MonitorState};
+use crate::domain::observation::Observation;
+use crate::domain::paging::notification::Event;
+use crate::live::state::LiveChange;
+use crate::store::values::change_set::{ChangeSet, ToolsRow};
+use crate::store::{Store, StoreError};
+
+/// What a decision adds to the beat's transaction: its incident, a line of its timeline, and who is told.
+pub(crate) async fn add_decision(
+    record: &mut ChangeSet,
+    (decision, seen, next): (&Decision, &Observation, &MonitorState),
+    store: &Store,
+    notifier: &Notifier<'_>,
+) -> Result<(), StoreError> {
+    let (event, incident) = match decision {
+        Decision::Opened { incident, silent } => {
+            record.outbox.extend((!silent).then(|| notifier.opened(incident)));
+            (Event::IncidentOpened, incident)
+        }
+        Decision::Told { incident, held } => {
+            let (outgoing, line) = notifier.told_late(store, incident, held.as_ref()).await?;
+            record.outbox.push(outgoing);
+            record.timeline.push(line);
+            record.incidents.push(incident.clone());
+            return Ok(());
+        }
+        Decision::Updated(incident) => {
+            record.outbox.push(notifier.changed(store, incident).await?);
+            (Event::IncidentUpdated, incident)
+        }
+        Decision::LookedCloser(incident) => {
+            record.outbox.push(notifier.looked_closer(store, incident).await?);
+            record.timeline.push(closer_look(incident, notifier.now));
+            record.incidents.push(incident.clone());
+            return Ok(());
+        }
+        Decision::Resolved(incident) => {
+            record.outbox.extend(notifier.resolved(store, incident).await?);
+            (Event::IncidentResolved, incident)
+        }
+        Decision::Refreshed(incident) => {
+            record.incidents.push(incident.clone());
+            return Ok(());
+        }
+        Decision::Restarted(restart) => {
+            record.outbox.push(notifier.restarted(restart));
+            return Ok(());
+        }
+        Decision::ToolsSettled => {
+            let baseline = next.tools.baseline.as_ref();
+            record.tools = seen.tools.clone().map(|tools| ToolsRow {
+                monitor: notifier.monitor.id.clone(),
+                era: seen.era,
+                tools,
+                from: notifier.now,
+                accepted_by: baseline.map_or(FIRST_STABLE, |baseline| &baseline.accepted_by).to_owned(),
+            });
+            return Ok(());
+        }
+    };
+    record.timeline.push(timeline(event, incident, "serin", notifier.now));
+    record.incidents.push(incident.clone());
+    Ok(())
+}
+
+/// Says it in the log, and to whoever looks at a page.
+pub(crate) fn announce(context: &LoopContext, decisions: &[Decision]) {
+    for decision in decisions {
+        match decision {
+            Decision::Opened { incident, .. } => {
+                tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, summary = incident.summary, "incident opened");
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
+            }
+            Decision::Told { incident, .. } => {
+                tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident told that was held back");
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
+            }
+            Decision::Updated(incident) => {
+                tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident updated");
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
+            }
+            Decision::Resolved(incident) => {
+                tracing::info!(monitor = %incident.monitor, incident = incident.id, "incident resolved");
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
+            }
+            Decision::LookedCloser(incident) | Decision::Refreshed(incident) => {
+                context.live.tell(LiveChange::Incident(incident.id.clone()))
+            }
+            Decision::Restarted(restart) => tracing::info!(certain = restart.certain, "server restarted"),
+            Decision::ToolsSettled => {}
+        }
+    }
+}

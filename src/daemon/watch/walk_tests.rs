@@ -1,0 +1,341 @@
+//! Random walks of whole beats through the real store, with a death before or after any commit: what is told of incidents
+//! that explain each other, checked against what deliveries and holds say, not against the code that decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::daemon::{changes, resume};
+use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
+use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::incident::Incident;
+use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
+use crate::domain::observation::{HealthSeen, Phases, Stage, Step, ToolsSeen};
+use crate::domain::route::Route;
+use crate::domain::secret::{Address, Secret};
+use crate::domain::signal::Signal;
+use crate::domain::tools::{Listing, ToolSeen};
+
+/// Walks, and beats of each.
+const WALKS: u64 = 12;
+const STEPS: usize = 50;
+/// Beats that show an incident which nothing holds, by the last of which it is told: two for what was held, and two more
+/// for a verdict that is waited for.
+const TOLD_WITHIN: u32 = 4;
+
+/// What a beat shows, and which signals show a fault in it.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    show: fn(&mut Observation),
+    signals: &'static [Signal],
+}
+
+const LOOKS: [Look; 8] = [
+    Look { show: |_| {}, signals: &[] },
+    Look { show: |seen| fail_at(seen, FaultKind::Silent), signals: &[Signal::Availability] },
+    Look { show: |seen| fail_at(seen, FaultKind::AuthRejected), signals: &[Signal::Access] },
+    Look { show: fail_asks, signals: &[Signal::Errors] },
+    Look {
+        show: |seen| {
+            let mut tools = tools("v2");
+            tools.invalid_call = Some("`query` is gone".to_owned());
+            seen.tools = Some(tools);
+            fail_asks(seen);
+        },
+        signals: &[Signal::Contract, Signal::Errors],
+    },
+    Look { show: find_nothing, signals: &[Signal::Quality] },
+    Look { show: |seen| seen.health = vec![health(Some("pool_saturated"))], signals: &[Signal::Health] },
+    Look {
+        show: |seen| {
+            find_nothing(seen);
+            seen.health = vec![health(Some("pool_saturated"))];
+        },
+        signals: &[Signal::Quality, Signal::Health],
+    },
+];
+
+fn fail_at(seen: &mut Observation, kind: FaultKind) {
+    seen.steps.truncate(1);
+    seen.steps.push(step(Stage::Handshake, Some(kind)));
+    (seen.tools, seen.asks) = (None, Vec::new());
+}
+
+fn fail_asks(seen: &mut Observation) {
+    for ask in &mut seen.asks {
+        ask.result = Some(Err(Fault { kind: FaultKind::ToolError, detail: "as seen".to_owned() }));
+    }
+}
+
+fn find_nothing(seen: &mut Observation) {
+    for ask in &mut seen.asks {
+        ask.result = Some(Ok(Answer::default()));
+    }
+}
+
+fn step(stage: Stage, fault: Option<FaultKind>) -> Step {
+    Step {
+        stage,
+        label: stage.slug().to_owned(),
+        elapsed: Duration::from_millis(10),
+        phases: Phases::default(),
+        fresh_connection: true,
+        fault: fault.map(|kind| Fault { kind, detail: "as seen".to_owned() }),
+        notes: Vec::new(),
+    }
+}
+
+fn tools(shape: &str) -> ToolsSeen {
+    let tool = ToolSeen { name: "search".to_owned(), full_hash: shape.to_owned(), shape_hash: shape.to_owned() };
+    let listing = Listing { hash: shape.to_owned(), tools: vec![tool], ..Listing::default() };
+    ToolsSeen { listing: Arc::new(listing), search_tool: Some("search".to_owned()), ..ToolsSeen::default() }
+}
+
+fn health(reason: Option<&str>) -> HealthSeen {
+    HealthSeen {
+        address: "http://docs/health".to_owned(),
+        status: Some(if reason.is_none() { 200 } else { 503 }),
+        ok: reason.is_none(),
+        reason: reason.map(str::to_owned),
+        cache_warm: None,
+        instance: None,
+        process_started_at: None,
+        version: None,
+        fault: None,
+    }
+}
+
+fn address() -> Address {
+    Address { shown: String::new(), resolved: Secret::new("http://127.0.0.1:9/mcp") }
+}
+
+fn monitor(id: &str) -> Monitor {
+    let canary = |id: &str| Canary {
+        id: id.to_owned(),
+        query: id.to_owned(),
+        kind: CanaryKind::Meaning,
+        expect: vec!["a.md".to_owned()],
+        within: 3,
+        max_score: None,
+        text: None,
+        forbid: Vec::new(),
+        line: 1,
+        definition_hash: id.to_owned(),
+    };
+    let mut monitor = Monitor::undeclared(id, address());
+    monitor.canaries = ["a", "b", "c"].map(canary).to_vec();
+    monitor.health = vec![address()];
+    // Beats follow each other at once here, and only what is covered counts.
+    monitor.rules.availability.page_after = Duration::ZERO;
+    // A window of three beats, or errors would stay open for most of a walk.
+    monitor.rules.errors.window = Duration::from_secs(180);
+    monitor
+}
+
+/// A beat on which everything is well.
+fn well(monitor: &Monitor, now: DateTime<Utc>) -> Observation {
+    let hit = Hit { source: "a.md".to_owned(), score: Some(0.9), chars: 100, excerpt: "a".to_owned() };
+    let ask = |canary: &Canary| Ask {
+        canary: canary.id.clone(),
+        variant: Variant::Plain,
+        turn: Turn::Scheduled,
+        elapsed: Duration::from_millis(20),
+        fresh_connection: false,
+        result: Some(Ok(Answer { hits: vec![hit.clone()], ..Answer::default() })),
+    };
+    Observation {
+        elapsed: Duration::from_millis(50),
+        steps: [Stage::Connect, Stage::Handshake, Stage::Tools].into_iter().map(|stage| step(stage, None)).collect(),
+        tools: Some(tools("v1")),
+        asks: monitor.canaries.iter().map(ask).collect(),
+        health: vec![health(None)],
+        ..Observation::blank(monitor.id.clone(), BeatKind::Scheduled, now, now)
+    }
+}
+
+/// Numbers that look drawn, the same for each seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % sides
+    }
+}
+
+/// A monitor on its walk, and what is known of its incidents from outside.
+struct Walk<'a> {
+    context: &'a LoopContext,
+    fleet: &'a Fleet,
+    id: MonitorId,
+    runtime: MonitorRuntime,
+    now: DateTime<Utc>,
+    /// Every incident there ever was: how often it was seen while nobody was told and nothing held it.
+    unheard: BTreeMap<String, u32>,
+    /// What was said of each.
+    said: BTreeMap<String, Vec<String>>,
+    /// Those that are over, and of which all was checked.
+    over: BTreeSet<String>,
+    story: Vec<String>,
+}
+
+/// Where a process dies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Dies {
+    Before,
+    After,
+    Never,
+}
+
+impl Walk<'_> {
+    async fn beat(&mut self, look: Look, dies: Dies) {
+        self.now += Duration::from_secs(60);
+        self.story.push(format!("{:?} {dies:?}", look.signals));
+        let held = self.held().await;
+        let mut seen = well(&self.runtime.monitor, self.now);
+        (look.show)(&mut seen);
+        let outcome = classify(&self.runtime.monitor, &seen);
+        let observed = (seen, ServerProfile::default(), outcome);
+        let judged = judged(&self.context.store, &self.runtime, self.fleet, observed, (Instant::now(), self.now));
+        let record = record(self.context, &self.runtime, self.fleet, (&judged, Vec::new()), self.now).await.unwrap();
+        if dies != Dies::Before {
+            self.context.store.commit(record).await.unwrap();
+        }
+        match dies {
+            Dies::Never => self.runtime.state = judged.next.state,
+            Dies::Before | Dies::After => self.restart().await,
+        }
+        self.check(&held).await;
+        self.listen(look).await;
+    }
+
+    /// Another process takes over, with what the store has.
+    async fn restart(&mut self) {
+        let all = resume::runtimes(&self.context.store, self.fleet, "", self.now).await.unwrap();
+        let declared = Arc::clone(&self.runtime.monitor);
+        self.runtime = all.into_iter().find(|runtime| runtime.monitor.id == self.id).unwrap();
+        self.runtime.monitor = declared;
+        self.unheard.values_mut().for_each(|times| *times = 0);
+    }
+
+    /// Live holds by the incident they hold, as the store has them.
+    async fn held(&self) -> BTreeSet<(String, String)> {
+        let live = self.context.store.live_holds().await.unwrap().into_values();
+        live.map(|hold| (hold.incident, hold.by)).collect()
+    }
+
+    async fn events(&self, incident: &str) -> Vec<String> {
+        let mut lines = self.context.store.deliveries(Some(incident)).await.unwrap();
+        lines.sort_by_key(|line| line.sequence);
+        lines.into_iter().map(|line| line.event.trim_start_matches("incident.").to_owned()).collect()
+    }
+
+    /// What holds for every incident at every moment. `held` is what held before the step.
+    async fn check(&mut self, held: &BTreeSet<(String, String)>) {
+        let open: Vec<Incident> = self.runtime.state.incidents().cloned().collect();
+        for incident in &open {
+            self.unheard.entry(incident.id.clone()).or_default();
+        }
+        let holds_now = self.held().await;
+        for id in self.unheard.keys().cloned().collect::<Vec<_>>() {
+            if self.over.contains(&id) {
+                continue;
+            }
+            let Some(stored) = self.context.store.incident(&id).await.unwrap() else { continue };
+            let events = self.events(&id).await;
+            let before = self.said.insert(id.clone(), events.clone()).unwrap_or_default();
+            let why = format!("{id} {:?} {events:?}\n{:#?}", stored.signal, self.story);
+            assert!(events.starts_with(&before), "what was said stays said: {why}");
+            let of = |event: &str| events.iter().filter(|one| *one == event).count();
+            assert!(events.is_empty() || events[0] == "opened" && of("opened") == 1, "one opening, and first: {why}");
+            let is_over = stored.resolved_at.is_some();
+            assert_eq!(of("resolved"), usize::from(is_over && !events.is_empty()), "its end to whom was told: {why}");
+            assert!(!is_over || events.is_empty() || events.last().unwrap() == "resolved", "and last: {why}");
+            if is_over {
+                self.over.insert(id.clone());
+            }
+            let stays_held = holds_now.iter().any(|hold| hold.0 == id && held.contains(hold));
+            let news = events[before.len()..].iter().filter(|event| matches!(&***event, "opened" | "updated")).count();
+            assert!(!stays_held || news == 0, "nothing new is told of what is held: {why}");
+        }
+        for (second, first) in &holds_now {
+            if self.unheard.contains_key(second) {
+                let is_open = open.iter().any(|incident| incident.id == *first);
+                let is_told = self.said.get(first).is_some_and(|said| !said.is_empty());
+                assert!(is_open && is_told, "held by what is over, or by what nobody heard of: {:#?}", self.story);
+            }
+        }
+    }
+
+    /// Nobody is left in the dark: what is open, held by nothing and seen again and again is told.
+    async fn listen(&mut self, look: Look) {
+        let held = self.held().await;
+        for incident in self.runtime.state.incidents().filter(|one| look.signals.contains(&one.signal)) {
+            let times = self.unheard.get_mut(&incident.id).unwrap();
+            let is_held = held.iter().any(|hold| hold.0 == incident.id);
+            let is_told = self.said.get(&incident.id).is_some_and(|said| !said.is_empty());
+            *times = if is_held || is_told { 0 } else { *times + 1 };
+            assert!(*times < TOLD_WITHIN, "silence: {:?} {:#?}", incident.signal, self.story);
+        }
+    }
+
+    /// Something else than a beat: a person takes an incident, or the file is edited.
+    async fn meddle(&mut self, dice: &mut Dice) {
+        let held = self.held().await;
+        if dice.below(2) == 0 {
+            let open: Vec<String> = self.runtime.state.incidents().map(|incident| incident.id.clone()).collect();
+            if let Some(id) = open.first() {
+                self.story.push(format!("taken {id}"));
+                changes::acknowledge(self.context, &mut self.runtime, id, "ada", self.now).await.unwrap();
+            }
+        } else {
+            let mut edited = Monitor::clone(&self.runtime.monitor);
+            edited.rules.errors.share = if edited.rules.errors.share > 0.5 { 0.05 } else { 2.0 };
+            edited.definition_hash = format!("share {}", edited.rules.errors.share);
+            self.story.push(edited.definition_hash.clone());
+            changes::edit(self.context, &mut self.runtime, Arc::new(edited), self.now).await.unwrap();
+        }
+        self.check(&held).await;
+    }
+}
+
+#[tokio::test]
+async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let monitors: Vec<Arc<Monitor>> = (0..WALKS).map(|walk| Arc::new(monitor(&format!("docs-{walk}")))).collect();
+    let routes = vec![Route { to: vec!["oncall".to_owned()], ..Route::default() }];
+    let fleet = Fleet { monitors: monitors.clone(), routes, ..Fleet::default() };
+    let context = LoopContext::idle(folder.path(), fleet.clone()).await;
+    let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+    let (mut told_late, mut never_told) = (0, 0);
+    for (seed, monitor) in (1..).zip(monitors) {
+        let mut dice = Dice(seed);
+        let (id, runtime) = (monitor.id.clone(), MonitorRuntime::new(monitor, start));
+        let (unheard, said, over) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let mut walk =
+            Walk { context: &context, fleet: &fleet, id, runtime, now: start, unheard, said, over, story: Vec::new() };
+        walk.beat(LOOKS[0], Dies::Never).await;
+        walk.beat(LOOKS[0], Dies::Never).await;
+        let mut look = LOOKS[0];
+        for _ in 0..STEPS {
+            // Faults last a while, or nothing would open.
+            if dice.below(4) == 0 {
+                look = LOOKS[dice.below(LOOKS.len())];
+            }
+            let dies = [Dies::Before, Dies::After].get(dice.below(20)).copied().unwrap_or(Dies::Never);
+            walk.beat(look, dies).await;
+            if dice.below(12) == 0 {
+                walk.meddle(&mut dice).await;
+            }
+        }
+        let held = walk.held().await;
+        changes::remove(&context, &mut walk.runtime, walk.now).await.unwrap();
+        walk.check(&held).await;
+        for id in walk.unheard.keys() {
+            never_told += usize::from(walk.said[id].is_empty());
+            let timeline = context.store.timeline(id).await.unwrap();
+            told_late += timeline.iter().filter(|line| line.kind == "told").count();
+        }
+    }
+    assert!(told_late > 0 && never_told > 0, "walks that hold nothing prove nothing: {told_late}, {never_told}");
+    context.store.close().await;
+}

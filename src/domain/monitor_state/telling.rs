@@ -1,0 +1,158 @@
+//! What is told of the open incidents after a beat: one cause, one page.
+//!
+//! What opens, changes and ends is decided before, signal by signal. Here each open incident that another one explains gets
+//! its hold, loses it where that is over, and is told where nothing holds it and this beat still shows it.
+
+use std::time::Duration;
+
+use crate::domain::incident::Incident;
+use crate::domain::monitor_state::cause::Cause;
+use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
+use crate::domain::paging::explains::{Condition, explains};
+use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::tell::{Asked, tell};
+use crate::domain::route::{Subject, first_match};
+use crate::domain::signal::{Level, Phase, Reading, Signal};
+
+/// The order in which incidents are told: what may explain others before what it explains.
+const CAUSES_FIRST: [Signal; 8] = [
+    Signal::Availability,
+    Signal::Access,
+    Signal::Contract,
+    Signal::Health,
+    Signal::Errors,
+    Signal::Latency,
+    Signal::Quality,
+    Signal::Freshness,
+];
+/// Causes whose confirmation is waited for. What the server's health names is in the page already.
+const AWAITED: [Signal; 3] = [Signal::Availability, Signal::Access, Signal::Contract];
+/// Nobody waits longer for a verdict, nor where the next look is further away.
+const VERDICT_WITHIN: Duration = Duration::from_secs(60);
+
+/// What this beat said of each signal, with what cause; in [`Signal::ALL`]'s order.
+pub(super) type Levels = [(Reading, Option<Cause>); 8];
+
+/// The conditions this beat shows of those signals whose confirmation may be waited for.
+pub(super) fn awaited(levels: &Levels) -> Vec<Condition> {
+    let of = |signal: Signal| {
+        let cause = levels[signal as usize].1.as_ref()?;
+        Some(Condition::new(signal, cause.reason, cause.severity, &cause.evidence))
+    };
+    AWAITED.into_iter().filter_map(of).collect()
+}
+
+impl MonitorState {
+    /// Sets right what holds each open incident, and tells those that nobody was told of and nothing holds.
+    pub(super) fn tell_open(&mut self, coming: &[Condition], beat: Beat<'_>, decisions: &mut Vec<Decision>) {
+        for signal in CAUSES_FIRST {
+            self.hold_explained(signal, beat);
+            if self.telling(signal).is_none_or(|telling| telling.told) {
+                continue;
+            }
+            let opens = decisions.iter().position(|decision| is_opening(decision, signal));
+            if opens.is_none() && !self.is_shown(signal, beat) {
+                continue;
+            }
+            let Some(incident) = self.incident(signal) else { continue };
+            let awaits_verdict = self.waits_for_verdict(&Condition::of(incident), coming, beat);
+            let is_heard = is_heard(incident, beat);
+            let Some(open) = self.open.get_mut(&signal) else { continue };
+            let ended_now = |hold: &TellingHold| hold.ended_at == Some(beat.now);
+            if !open.telling.is_held(beat.now) && !open.telling.holds.iter().any(ended_now) {
+                open.telling.still = open.telling.still.saturating_add(1);
+            }
+            let said = tell(Asked::Shown { awaits_verdict }, &open.telling, beat.now);
+            if said.is_none() || !is_heard {
+                continue;
+            }
+            open.telling.told = true;
+            match opens.map(|at| &mut decisions[at]) {
+                Some(Decision::Opened { silent, .. }) => *silent = false,
+                _ => {
+                    // What is told is what it says now; what comes next is news against that.
+                    open.incident.course.told = None;
+                    let held = open.telling.held_last(beat.now).cloned();
+                    decisions.push(Decision::Told { incident: open.incident.clone(), held });
+                }
+            }
+        }
+    }
+
+    /// Gives an incident the holds of those that explain it and were told, and ends all others.
+    fn hold_explained(&mut self, signal: Signal, beat: Beat<'_>) {
+        let Some(second) = self.incident(signal).cloned() else { return };
+        let by = |first: &&Incident| is_explained(first, &second);
+        let told = self.open.values().filter(|open| open.telling.told).map(|open| &open.incident);
+        let by: Vec<String> = told.filter(by).map(|first| first.id.clone()).collect();
+        let by: Vec<&str> = by.iter().map(String::as_str).collect();
+        if let Some(open) = self.open.get_mut(&signal) {
+            open.telling.explained_by(&second, &by, beat.now);
+        }
+    }
+
+    /// Whether a condition that was not confirmed yet would explain this one, and will be or not in a moment.
+    pub(super) fn waits_for_verdict(&self, second: &Condition, coming: &[Condition], beat: Beat<'_>) -> bool {
+        let is_near = |signal: Signal| {
+            let rules = &beat.monitor.rules;
+            let suspected = signal == Signal::Availability && rules.availability.page_after <= VERDICT_WITHIN;
+            suspected || beat.monitor.every <= VERDICT_WITHIN
+        };
+        let is_young = |signal: Signal| {
+            let since = match self.open.get(&signal) {
+                // It is told of something else, and is about to be told of this.
+                Some(open) => open.drifts_since,
+                None => Some(self.signal(signal)).map(|state| match state.phase {
+                    Phase::Quiet => beat.now,
+                    _ => state.since,
+                }),
+            };
+            since.is_some_and(|since| (beat.now - since).abs().to_std().is_ok_and(|age| age <= VERDICT_WITHIN))
+        };
+        let is_told = |first: &Condition| {
+            let open = self.open.get(&first.signal).filter(|open| open.telling.told);
+            open.is_some_and(|open| explains(&Condition::of(&open.incident), second))
+        };
+        let explaining = coming.iter().filter(|first| explains(first, second) && !is_told(first));
+        explaining.map(|first| first.signal).any(|signal| is_near(signal) && is_young(signal))
+    }
+
+    /// Whether this beat shows what an incident is about. What a window still says of the past is no sight of now.
+    fn is_shown(&self, signal: Signal, beat: Beat<'_>) -> bool {
+        let is_slow = || beat.seen.asks.iter().any(|ask| ask.elapsed > beat.monitor.rules.latency.p95);
+        // What no canary is wrong about, such as an index that nobody reaches, is seen in all answers together.
+        let is_of_all = self.incident(signal).is_some_and(|open| open.course.since.is_none());
+        let is_found = beat.outcome.finding(signal).is_some();
+        self.reading(signal).level == Level::Elevated
+            && match signal {
+                Signal::Errors => is_found,
+                Signal::Quality => is_found || is_of_all,
+                Signal::Latency => beat.monitor.canaries.is_empty() || is_slow(),
+                _ => true,
+            }
+    }
+}
+
+/// Whether an incident is why another is seen. Where each could be, it is the one that was first.
+fn is_explained(first: &Incident, second: &Incident) -> bool {
+    let (one, other) = (Condition::of(first), Condition::of(second));
+    let is_first =
+        |first: &Incident, second: &Incident| (first.opened_at, first.signal) < (second.opened_at, second.signal);
+    explains(&one, &other) && (!explains(&other, &one) || is_first(first, second))
+}
+
+fn is_opening(decision: &Decision, signal: Signal) -> bool {
+    matches!(decision, Decision::Opened { incident, .. } if incident.signal == signal)
+}
+
+/// Whether a route brings it to anybody.
+pub(super) fn is_heard(incident: &Incident, beat: Beat<'_>) -> bool {
+    let subject = Subject {
+        severity: incident.severity,
+        signal: Some(incident.signal),
+        reason: Some(incident.reason),
+        labels: &beat.monitor.labels,
+        monitor: beat.monitor.id.as_str(),
+    };
+    first_match(beat.routes, subject).is_some_and(|route| !route.to.is_empty())
+}
