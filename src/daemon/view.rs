@@ -14,6 +14,7 @@ use crate::domain::monitor::{Canary, Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{BeatKind, ToolsSeen};
 use crate::domain::outcome::AskVerdict;
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
@@ -229,6 +230,11 @@ impl MonitorSnapshot {
                 severity: incident.severity,
                 summary: incident.summary.clone(),
                 opened_at: incident.opened_at,
+                quiet: self
+                    .state
+                    .holds()
+                    .find(|hold| hold.incident == incident.id && hold.ended_at.is_none())
+                    .map(TellingHold::said),
             }),
         }
     }

@@ -230,6 +230,8 @@ pub struct OpenIncident {
     pub summary: String,
     /// When its signal had been elevated long enough, UTC.
     pub opened_at: DateTime<Utc>,
+    /// What it is quiet by, such as `explained by incident 0199…`; none where nothing holds it.
+    pub quiet: Option<String>,
 }
 
 /// What a strip shows of one beat.

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::paging::hold::TellingHold;
 use crate::store::read::pages::{DeliveryLine, PAGE_ROWS, TimelineLine};
 use crate::web::actions;
 use crate::web::pages::filter::{IncidentQuery, cursor};
@@ -30,6 +31,8 @@ pub(crate) struct IncidentBody {
     cause: CauseBody,
     #[serde(flatten)]
     course: CourseBody,
+    /// Why nobody is told of it just now, such as `explained by incident …`; null where nothing holds it.
+    quiet: Option<String>,
     rule: RuleBody,
     runbook_url: String,
     reproduce: String,
@@ -37,6 +40,26 @@ pub(crate) struct IncidentBody {
     timeline: Option<Vec<TimelineBody>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deliveries: Option<Vec<DeliveryBody>>,
+    /// What holds or held it, the latest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds: Option<Vec<HeldBody>>,
+    /// Ids of the incidents that it explains or explained, the newest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explains: Option<Vec<String>>,
+}
+
+/// What keeps an incident from being told, or kept it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HeldBody {
+    /// `cause`: another incident of the same monitor explains it.
+    kind: &'static str,
+    /// Which one: of a cause, the id of the incident that explains.
+    by: String,
+    since: DateTime<Utc>,
+    /// When it ends by itself; null where it ends with what holds.
+    until: Option<DateTime<Utc>>,
+    /// Null while it holds.
+    ended_at: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -111,7 +134,12 @@ pub(crate) async fn list(
     let found = state.ask(state.store.incidents(&filter)).await?;
     let full = found.len() >= PAGE_ROWS as usize;
     let next = found.last().filter(|_| full).map(cursor);
-    Ok(Json(IncidentList { incidents: found.into_iter().map(|found| incident_body(&state, found)).collect(), next }))
+    let quiet = state.ask(state.store.live_holds()).await?;
+    let body = |found: Incident| {
+        let by = quiet.get(&found.id).map(TellingHold::said);
+        IncidentBody { quiet: by, ..incident_body(&state, found) }
+    };
+    Ok(Json(IncidentList { incidents: found.into_iter().map(body).collect(), next }))
 }
 
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<IncidentBody>, Problem> {
@@ -119,7 +147,12 @@ pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) 
     let found = state.ask(state.store.incident(&id)).await?.ok_or(missing)?;
     let timeline = state.ask(state.store.timeline(&id)).await?;
     let deliveries = state.ask(state.store.deliveries(Some(&id))).await?;
+    let holds = state.ask(state.store.holds_of(&id)).await?;
+    let explained = state.ask(state.store.explained_by(&id)).await?;
     let mut body = incident_body(&state, found);
+    body.quiet = holds.iter().find(|hold| hold.is_live(Utc::now())).map(TellingHold::said);
+    body.holds = Some(holds.into_iter().map(held_body).collect());
+    body.explains = Some(explained.into_iter().map(|incident| incident.id).collect());
     body.timeline = Some(timeline.into_iter().map(timeline_body).collect());
     body.deliveries = Some(deliveries.into_iter().map(delivery_body).collect());
     Ok(Json(body))
@@ -163,9 +196,16 @@ fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
             acknowledged_at,
         },
         rule: RuleBody { file: incident.rule.file, line: incident.rule.line, commit: incident.rule.commit },
+        quiet: None,
         timeline: None,
         deliveries: None,
+        holds: None,
+        explains: None,
     }
+}
+
+fn held_body(hold: TellingHold) -> HeldBody {
+    HeldBody { kind: hold.kind.slug(), by: hold.by, since: hold.since, until: hold.until, ended_at: hold.ended_at }
 }
 
 fn timeline_body(line: TimelineLine) -> TimelineBody {

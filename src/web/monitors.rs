@@ -163,6 +163,8 @@ pub(crate) struct SignalBody {
     incident: Option<String>,
     failure_reason: Option<&'static str>,
     severity: Option<&'static str>,
+    /// Why nobody is told of the incident just now, such as `explained by incident …`; null where nothing holds it.
+    quiet: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -350,6 +352,7 @@ fn signal_body(view: &SignalView) -> SignalBody {
         incident: incident.map(|incident| incident.id.clone()),
         failure_reason: incident.map(|incident| incident.reason.slug()),
         severity: incident.map(|incident| incident.severity.slug()),
+        quiet: incident.and_then(|incident| incident.quiet.clone()),
     }
 }
 

@@ -16,6 +16,7 @@ mod slowness;
 mod reach;
 mod drift;
 mod pins;
+mod causes;
 mod hostile;
 mod endings;
 mod manners;

@@ -12,6 +12,7 @@ use crate::domain::fleet::Fleet;
 use crate::domain::incident::{Course, Incident, ResolveCause};
 use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::rule_text;
 use crate::store::read::pages::TimelineLine;
 use crate::web::draw::glyph::{self, Glyph};
@@ -20,6 +21,7 @@ use crate::web::forms;
 use crate::web::guard::{self, Visit};
 use crate::web::pages::deliveries::{self, DeliveryRow};
 use crate::web::pages::frame::{Frame, show};
+use crate::web::pages::incidents::{self, IncidentRow};
 use crate::web::pages::recheck;
 use crate::web::pages::unknown;
 use crate::web::state::WebState;
@@ -42,6 +44,10 @@ struct IncidentPage {
     rule: RuleStory,
     timeline: Vec<TimelineEntry>,
     deliveries: Vec<DeliveryRow>,
+    /// What holds or held it, the latest first.
+    holds: Vec<HoldRow>,
+    /// What it explains or explained, the newest first.
+    explained: Vec<IncidentRow>,
     transcripts: usize,
     /// Whether the database does not answer.
     away: bool,
@@ -102,6 +108,14 @@ struct Ended {
     into: Option<String>,
 }
 
+/// Another incident that explains this one, or did.
+#[derive(Debug)]
+struct HoldRow {
+    by: String,
+    since: Timestamp,
+    ended: Option<Timestamp>,
+}
+
 #[derive(Debug)]
 struct TimelineEntry {
     at: Timestamp,
@@ -125,20 +139,10 @@ pub(crate) async fn page(
     let Some(incident) = found.ok().or_else(|| from_live(&state, &id)) else {
         return unknown::away(&state, visit);
     };
-    let (timeline, deliveries, transcripts) = if away {
-        (Vec::new(), Vec::new(), Vec::new())
-    } else {
-        let (timeline, deliveries, transcripts) = tokio::join!(
-            state.ask(state.store.timeline(&id)),
-            state.ask(state.store.deliveries(Some(&id))),
-            state.ask(state.store.transcripts(&id))
-        );
-        (timeline.unwrap_or_default(), deliveries.unwrap_or_default(), transcripts.unwrap_or_default())
-    };
     let mut page = told(&state, visit, incident, now);
-    page.timeline = timeline.into_iter().map(|line| TimelineEntry { at: Timestamp::new(line.at, now), line }).collect();
-    page.deliveries = deliveries.into_iter().map(|line| deliveries::row(line, now)).collect();
-    page.transcripts = transcripts.len();
+    if !away {
+        add_kept(&state, &mut page, &id, now).await;
+    }
     page.away = away;
     page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
     page.said = match asked.said.as_deref() {
@@ -149,6 +153,28 @@ pub(crate) async fn page(
         word => said(word, page.head.taken.as_ref().map(|(actor, _)| actor.as_str())),
     };
     show(StatusCode::OK, &page)
+}
+
+/// What the database adds to the page; what it does not answer is left out.
+async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: DateTime<Utc>) {
+    let (timeline, deliveries, transcripts, holds, explained) = tokio::join!(
+        state.ask(state.store.timeline(id)),
+        state.ask(state.store.deliveries(Some(id))),
+        state.ask(state.store.transcripts(id)),
+        state.ask(state.store.holds_of(id)),
+        state.ask(state.store.explained_by(id))
+    );
+    let entry = |line: TimelineLine| TimelineEntry { at: Timestamp::new(line.at, now), line };
+    let held = |hold: TellingHold| HoldRow {
+        since: Timestamp::new(hold.since, now),
+        ended: hold.over_at(now).map(|at| Timestamp::new(at, now)),
+        by: hold.by,
+    };
+    page.timeline = timeline.unwrap_or_default().into_iter().map(entry).collect();
+    page.deliveries = deliveries.unwrap_or_default().into_iter().map(|line| deliveries::row(line, now)).collect();
+    page.transcripts = transcripts.map_or(0, |found| found.len());
+    page.holds = holds.unwrap_or_default().into_iter().map(held).collect();
+    page.explained = explained.unwrap_or_default().into_iter().map(|one| incidents::row(one, None, now)).collect();
 }
 
 fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
@@ -178,6 +204,8 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         rule: rule(&incident, &fleet),
         timeline: Vec::new(),
         deliveries: Vec::new(),
+        holds: Vec::new(),
+        explained: Vec::new(),
         transcripts: 0,
         away: false,
         actor: String::new(),

@@ -1,5 +1,7 @@
 //! `/incidents`: the open ones first, then those that ended.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
@@ -8,6 +10,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 
 use crate::domain::incident::Incident;
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::signal::Signal;
 use crate::store::read::pages::PAGE_ROWS;
 use crate::web::draw::glyph::{self, Glyph};
@@ -60,16 +63,17 @@ pub(crate) async fn page(
 ) -> Response {
     let now = Utc::now();
     let asked = IncidentQuery::parse(query.as_deref().unwrap_or_default());
+    let quiet = state.ask(state.store.live_holds()).await.unwrap_or_default();
     let mut lists = Vec::new();
     let mut away = false;
     for which in ["open", "ended"].into_iter().filter(|which| asked.state.is_empty() || asked.state == *which) {
         let filter = IncidentQuery { state: which.to_owned(), ..asked.clone() }.filter();
         match state.ask(state.store.incidents(&filter)).await {
-            Ok(found) => lists.push(list(which, found, &asked, now)),
+            Ok(found) => lists.push(list(which, found, &quiet, &asked, now)),
             Err(_) => {
                 away = true;
                 if which == "open" {
-                    lists.push(IncidentSection { next: None, ..list(which, Vec::new(), &asked, now) });
+                    lists.push(IncidentSection { next: None, ..list(which, Vec::new(), &quiet, &asked, now) });
                     lists[0].rows = from_live(&state, &asked, now);
                 }
             }
@@ -88,20 +92,28 @@ pub(crate) async fn page(
     show(StatusCode::OK, &page)
 }
 
-fn list(which: &str, found: Vec<Incident>, asked: &IncidentQuery, now: DateTime<Utc>) -> IncidentSection {
+fn list(
+    which: &str,
+    found: Vec<Incident>,
+    quiet: &HashMap<String, TellingHold>,
+    asked: &IncidentQuery,
+    now: DateTime<Utc>,
+) -> IncidentSection {
     let full = found.len() >= PAGE_ROWS as usize;
     let next = found.last().filter(|_| full).map(|last| asked.after(which, last));
     let open = which == "open";
     IncidentSection {
         title: if open { "Open" } else { "Ended" },
         empty: if open { "Nothing is open." } else { "None has ended." },
-        rows: found.into_iter().map(|incident| row(incident, now)).collect(),
+        rows: found.into_iter().map(|one| (quiet.get(&one.id), one)).map(|(hold, one)| row(one, hold, now)).collect(),
         next,
     }
 }
 
 /// An incident as a line of a list.
-pub(crate) fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
+///
+/// `quiet` is why nobody is told of it just now, where that is known.
+pub(crate) fn row(incident: Incident, quiet: Option<&TellingHold>, now: DateTime<Utc>) -> IncidentRow {
     let open = incident.resolved_at.is_none();
     let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
     let lasted = format::span(lasted.to_std().unwrap_or_default());
@@ -110,6 +122,7 @@ pub(crate) fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
         (None, Some((actor, _))) => format!("open for {lasted}, taken by {actor}"),
         (None, None) => format!("open for {lasted}"),
     };
+    let quiet = quiet.map(|hold| format!(", quiet: {}", hold.said())).unwrap_or_default();
     IncidentRow {
         href: format!("/incidents/{}", incident.id),
         glyph: if open { glyph::of_severity(incident.severity) } else { Glyph { name: "right" } },
@@ -119,7 +132,7 @@ pub(crate) fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
         reason: incident.reason.slug(),
         summary: incident.summary,
         opened: Timestamp::new(incident.opened_at, now),
-        state,
+        state: format!("{state}{quiet}"),
         open,
     }
 }
@@ -148,7 +161,7 @@ fn from_live(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Vec
                 reason: incident.reason.slug(),
                 summary: incident.summary.clone(),
                 opened: Timestamp::new(incident.opened_at, now),
-                state: "open".to_owned(),
+                state: incident.quiet.as_ref().map_or("open".to_owned(), |by| format!("open, quiet: {by}")),
                 open: true,
             });
         }

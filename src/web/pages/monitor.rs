@@ -226,7 +226,7 @@ pub(crate) async fn page(
         transcript: kept.transcript.map(|line| transcripts::link(line, now)),
         footprint: footprint::tell(&view, declared, now),
         beats: kept.beats.into_iter().map(|line| beat_row(line, now)).collect(),
-        incidents: kept.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
+        incidents: kept.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, None, now)).collect(),
         away,
         actor: guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
         place: fleet.provenance.shown(view.declared.line),

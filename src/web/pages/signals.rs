@@ -6,7 +6,7 @@ use crate::domain::fleet::{Fleet, Provenance};
 use crate::domain::monitor::Monitor;
 use crate::domain::rule_text;
 use crate::domain::signal::{HeldBy, Phase, Signal};
-use crate::live::state::{MonitorView, SignalView};
+use crate::live::state::{MonitorView, OpenIncident, SignalView};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::format::Timestamp;
 
@@ -68,7 +68,7 @@ fn line(
         phase: view.phase.slug(),
         figure: view.figure.clone(),
         since: Timestamp::new(view.since, now),
-        held: view.held_by.map(held).unwrap_or_default(),
+        held: view.held_by.map(held).or(incident.and_then(quiet)).unwrap_or_default(),
         incident: incident.map(|incident| IncidentLine {
             href: format!("/incidents/{}", incident.id),
             reason: incident.reason.slug(),
@@ -77,6 +77,11 @@ fn line(
         place: said.as_ref().zip(provenance).map(|(said, from)| from.shown(said.line)).unwrap_or_default(),
         opens: said.map(|said| said.opens).unwrap_or_default(),
     }
+}
+
+/// Why an incident is told to nobody, in words.
+fn quiet(incident: &OpenIncident) -> Option<String> {
+    incident.quiet.as_ref().map(|by| format!("quiet: {by}"))
 }
 
 /// Why an opening is held back, in words.
