@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
-use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
+use reqwest::header::RETRY_AFTER;
 use reqwest::{Method, Response, StatusCode};
 use serde::Serialize;
 use url::Url;
@@ -35,7 +35,6 @@ pub struct RemoteClient {
     base: Url,
     host: String,
     key: Option<ApiKey>,
-    bearer: Option<HeaderValue>,
     answer_bytes_max: usize,
     breaker: Mutex<Breaker>,
 }
@@ -48,8 +47,9 @@ impl RemoteClient {
     pub fn new(settings: RemoteSettings) -> Result<Self, SettingsError> {
         let base = settings.address()?;
         let host = settings::shown(&base);
-        let bearer = settings.key.as_ref().map(|key| key.bearer(&host)).transpose()?;
-        if bearer.is_some() && base.scheme() == "http" && !settings::is_loopback(&base) {
+        let RemoteSettings { key, key_header, .. } = settings;
+        let headers = key.as_ref().map(|key| key.headers(&host, key_header)).transpose()?;
+        if key.is_some() && base.scheme() == "http" && !settings::is_loopback(&base) {
             tracing::warn!(host, "a key is sent over plain http: whoever is on the way can read it; use https");
         }
         let failed = |why: String| SettingsError::Client { why };
@@ -63,10 +63,11 @@ impl RemoteClient {
             .timeout(settings.total_max)
             .pool_max_idle_per_host(IDLE_MAX)
             .user_agent(concat!("serin/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers.unwrap_or_default())
             .build()
             .map_err(|error| failed(causes(&error)))?;
         let breaker = Mutex::new(Breaker::new(settings.cool_down));
-        Ok(Self { client, base, host, key: settings.key, bearer, answer_bytes_max: settings.answer_bytes_max, breaker })
+        Ok(Self { client, base, host, key, answer_bytes_max: settings.answer_bytes_max, breaker })
     }
 
     /// Host and port, as messages show them.
@@ -134,9 +135,6 @@ impl RemoteClient {
         let mut request = self.client.request(method, address);
         if let Some(body) = body {
             request = request.json(body);
-        }
-        if let Some(bearer) = &self.bearer {
-            request = request.header(AUTHORIZATION, bearer.clone());
         }
         let response = request.send().await.map_err(|error| self.unavailable(causes(&error)))?;
         let status = response.status();
@@ -212,7 +210,7 @@ impl Drop for Asking<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::scripted::{KEY, Reply, Scripted};
+    use crate::remote::scripted::{KEY, OWN, Reply, Scripted};
     use Reply::{Hang, Json, Long, Plain};
     use serde_json::json;
 
@@ -355,13 +353,14 @@ mod tests {
     #[tokio::test]
     async fn the_key_goes_to_the_server_and_nowhere_else() {
         let server = Scripted::play(vec![GOOD()]).await;
-        let settings = server.settings();
+        let settings = RemoteSettings { key_header: Some(OWN), ..server.settings() };
         assert!(!format!("{settings:?}").contains(KEY));
         let client = RemoteClient::new(settings).unwrap();
         assert!(!format!("{client:?}").contains(KEY));
         ask(&client).await.unwrap();
         let asked = server.asked();
         assert_eq!(asked[0].bearer, format!("Bearer {KEY}"));
+        assert_eq!(asked[0].own_key, KEY);
         assert_eq!(asked[0].path, "/v1/things");
         assert_eq!(asked[0].body, json!({"a": 1}));
     }

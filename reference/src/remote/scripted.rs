@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderName, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 
@@ -14,6 +14,8 @@ use crate::remote::settings::{ApiKey, RemoteSettings};
 
 /// The key that the server is asked with.
 pub(crate) const KEY: &str = "sk-planted-secret";
+/// A header of its own that a server may want the key in: Chroma's.
+pub(crate) const OWN: HeaderName = HeaderName::from_static("x-chroma-token");
 
 /// What it does next.
 pub(crate) enum Reply {
@@ -34,6 +36,7 @@ pub(crate) enum Reply {
 pub(crate) struct Asked {
     pub(crate) path: String,
     pub(crate) bearer: String,
+    pub(crate) own_key: String,
     pub(crate) body: Value,
 }
 
@@ -82,8 +85,9 @@ impl Scripted {
 async fn reply(State(stage): State<Arc<Script>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     // A question without a body has none.
     let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
-    let bearer = headers.get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap()).to_owned();
-    stage.asked.lock().unwrap().push(Asked { path: uri.path().to_owned(), bearer, body: body.clone() });
+    let said = |name| headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
+    let (bearer, own_key) = (said(header::AUTHORIZATION), said(OWN));
+    stage.asked.lock().unwrap().push(Asked { path: uri.path().to_owned(), bearer, own_key, body: body.clone() });
     stage.came.notify_one();
     let next = stage.replies.lock().unwrap().pop_front();
     match next {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use url::{Host, Url};
 
 /// Where a server is and how long it may take.
@@ -13,6 +13,8 @@ pub struct RemoteSettings {
     pub base: String,
     /// Sent as `Authorization: Bearer`.
     pub key: Option<ApiKey>,
+    /// A header of the server's own that the key, and nothing but it, is sent in besides.
+    pub key_header: Option<HeaderName>,
     /// For name, connection and TLS.
     pub connect_max: Duration,
     /// For the whole of a request.
@@ -30,6 +32,7 @@ impl RemoteSettings {
         Self {
             base: base.into(),
             key,
+            key_header: None,
             connect_max: Duration::from_secs(2),
             total_max: Duration::from_secs(10),
             answer_bytes_max: 64 * 1024 * 1024,
@@ -68,15 +71,19 @@ impl ApiKey {
         if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[key]") }
     }
 
-    /// The value of `Authorization`, marked so that nobody logs it.
+    /// `Authorization`, and the server's own header where it has one, marked so that nobody logs them.
     ///
     /// # Errors
     /// Where it holds what no header may hold.
-    pub fn bearer(&self, host: &str) -> Result<HeaderValue, SettingsError> {
-        let mut value = HeaderValue::try_from(format!("Bearer {}", self.0))
-            .map_err(|_| SettingsError::Key { host: host.to_owned() })?;
-        value.set_sensitive(true);
-        Ok(value)
+    pub fn headers(&self, host: &str, own: Option<HeaderName>) -> Result<HeaderMap, SettingsError> {
+        let mut headers = HeaderMap::new();
+        for (name, text) in [(Some(AUTHORIZATION), format!("Bearer {}", self.0)), (own, self.0.clone())] {
+            let Some(name) = name else { continue };
+            let mut value = HeaderValue::try_from(text).map_err(|_| SettingsError::Key { host: host.to_owned() })?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(headers)
     }
 }
 
@@ -154,8 +161,10 @@ mod tests {
         let key = ApiKey::new(" sk-1\n");
         assert_eq!(format!("{key:?}"), "ApiKey(…)");
         assert_eq!(key.masked("sk-1 is bad"), "[key] is bad");
-        assert!(key.bearer("host").unwrap().is_sensitive());
-        let broken = ApiKey::new("sk\n1").bearer("host").unwrap_err();
+        let headers = key.headers("host", Some(HeaderName::from_static("x-key"))).unwrap();
+        assert!(headers[AUTHORIZATION] == "Bearer sk-1" && headers["x-key"] == "sk-1", "as each wants it");
+        assert!(headers.values().all(HeaderValue::is_sensitive), "{headers:?}");
+        let broken = ApiKey::new("sk\n1").headers("host", None).unwrap_err();
         assert!(!broken.to_string().contains("sk"), "{broken}");
     }
 }

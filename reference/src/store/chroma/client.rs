@@ -306,14 +306,16 @@ fn failed(error: RemoteError) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::scripted::{Reply, Scripted};
+    use crate::remote::scripted::{KEY, Reply, Scripted};
+    use crate::remote::settings::ApiKey;
 
     /// A client whose server knows the collection, and then says this.
     async fn asking(then: Vec<Reply>) -> (Scripted, Chroma) {
         let known = Reply::Json(json!({ "id": "k-1", "name": "manuals", "metadata": { OWNER: "mine" } }));
         let server = Scripted::play([known].into_iter().chain(then).collect()).await;
         let base = server.settings().base.replace("/v1", "");
-        let chroma = Chroma::new(ChromaOptions::new(base, "manuals"), "mine".to_owned()).unwrap();
+        let options = ChromaOptions { token: Some(ApiKey::new(KEY)), ..ChromaOptions::new(base, "manuals") };
+        let chroma = Chroma::new(options, "mine".to_owned()).unwrap();
         (server, chroma)
     }
 
@@ -327,6 +329,7 @@ mod tests {
         let asked = &server.asked()[1];
         let path = "/api/v2/tenants/default_tenant/databases/default_database/collections/k-1/query";
         assert_eq!(asked.path, path, "{says}");
+        assert_eq!((&*asked.bearer, &*asked.own_key), (&*format!("Bearer {KEY}"), KEY), "{says}");
         assert_eq!(asked.body["n_results"], 2, "{says}");
     }
 

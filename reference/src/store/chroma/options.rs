@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use reqwest::header::HeaderName;
+
 use crate::remote::settings::{ApiKey, RemoteSettings, SettingsError};
 use crate::store::records::StoreError;
 
@@ -15,6 +17,9 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(1);
 /// For a batch of vectors, which Chroma puts into its graph.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(60);
 
+/// The header that Chroma Cloud, and a server set up so, reads the token from.
+const TOKEN: HeaderName = HeaderName::from_static("x-chroma-token");
+
 /// How the store is to be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChromaOptions {
@@ -26,7 +31,7 @@ pub struct ChromaOptions {
     pub tenant: String,
     /// The tenant's database, which has to be there.
     pub database: String,
-    /// Sent as `Authorization: Bearer`.
+    /// Sent as `Authorization: Bearer`, and as Chroma's own header.
     pub token: Option<ApiKey>,
     /// How long a question may take.
     pub asked_within: Duration,
@@ -71,6 +76,7 @@ impl ChromaOptions {
             connect_max: CONNECTED_WITHIN,
             total_max: self.asked_within,
             cool_down: self.cool_down,
+            key_header: Some(TOKEN),
             ..RemoteSettings::new(&self.url, self.token.clone())
         }
     }
