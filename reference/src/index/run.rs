@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 
+use crate::chunk::Method;
 use crate::extract::kind::Kind;
 use crate::extract::thread;
 use crate::index::document::Document;
@@ -24,6 +25,10 @@ use crate::store::records::{Origin, StoredSource, Volatility};
 const RUNNING: &str = "run";
 /// The fact of how the last whole run ended.
 const LAST: &str = "last_run";
+
+/// Letters of a book: what is read of a PDF has no more (`extract::limits`). It is cut as a shorter document is, and is some
+/// 7,000 chunks. Who sends a document to a tool waits for it, and may send less.
+const BOOK_CHARS_MAX: usize = 4_000_000;
 
 /// Documents too long that a report names without being asked; it is kept in the store.
 const TOO_LONG_NAMED: usize = 20;
@@ -216,9 +221,9 @@ async fn index_file(
     spent.files += 1;
     spent.bytes += file.bytes;
     let Some((kind, text)) = text(file, bytes, report).await else { return Ok(()) };
-    let letters = text.chars().count();
-    if letters > DOCUMENT_CHARS_MAX {
-        report.skip_long(&file.source, letters);
+    let (letters, letters_max) = (text.chars().count(), chars_max(kind, &file.source));
+    if letters > letters_max {
+        report.skip_long(&file.source, letters, letters_max);
         // As with a file larger than `file_bytes`: what it said when it was shorter is no answer.
         let is_ours = before.is_some_and(|before| before.origin == Origin::Indexer);
         report.removed += usize::from(is_ours && library.store().remove(&file.source).await?);
@@ -249,6 +254,12 @@ async fn index_file(
         report.indexed += 1
     }
     Ok(())
+}
+
+/// Letters that a file may have. Code that is longer was written by a program, and so were data.
+fn chars_max(kind: Kind, source: &str) -> usize {
+    let is_code = kind == Kind::Text && Method::of(source) == Method::Code;
+    if is_code { DOCUMENT_CHARS_MAX } else { BOOK_CHARS_MAX }
 }
 
 /// What a file is, and its text; `None` where it was skipped. What was indexed of it before stays then.
@@ -300,11 +311,9 @@ impl IndexReport {
     }
 
     /// Skips a document for its length: counted by the limit, named with what is to be done.
-    fn skip_long(&mut self, source: &str, letters: usize) {
-        *self.skipped.entry(format!("longer than {DOCUMENT_CHARS_MAX} characters")).or_default() += 1;
-        let why = format!(
-            "{letters} characters, a document has {DOCUMENT_CHARS_MAX} at most, whatever `file_bytes` allows: split it"
-        );
+    fn skip_long(&mut self, source: &str, letters: usize, letters_max: usize) {
+        *self.skipped.entry(format!("longer than {letters_max} characters")).or_default() += 1;
+        let why = format!("{letters} characters, it may have {letters_max}, whatever `file_bytes` allows: split it");
         if self.too_long.len() < TOO_LONG_NAMED {
             self.too_long.push((source.to_owned(), why.clone()));
         }
@@ -341,15 +350,16 @@ mod tests {
     fn what_is_too_long_is_counted_and_the_first_of_it_named() {
         let mut report = IndexReport::default();
         for number in 0..TOO_LONG_NAMED + 5 {
-            report.skip_long(&format!("{number}.md"), 200_001 + number);
+            report.skip_long(&format!("{number}.md"), 4_000_001 + number, chars_max(Kind::Text, "a.md"));
         }
-        assert_eq!(report.skipped, BTreeMap::from([("longer than 200000 characters".to_owned(), TOO_LONG_NAMED + 5)]));
+        assert_eq!(report.skipped, BTreeMap::from([("longer than 4000000 characters".to_owned(), TOO_LONG_NAMED + 5)]));
         assert_eq!((report.too_long.len(), report.skipped_files.len()), (TOO_LONG_NAMED, TOO_LONG_NAMED + 5));
         let (source, why) = &report.too_long[1];
         assert_eq!(source, "1.md");
-        for part in ["200002 characters", "200000 at most", "`file_bytes`", "split it"] {
+        for part in ["4000002 characters", "it may have 4000000", "`file_bytes`", "split it"] {
             assert!(why.contains(part), "{part}: {why}");
         }
+        assert_eq!((chars_max(Kind::Text, "a.json"), chars_max(Kind::Pdf, "a.pdf")), (200_000, 4_000_000));
         let older = r#"{"scanned": 1, "indexed": 1, "unchanged": 0, "removed": 0, "skipped": {}, "chunks": 1,
             "tokens": 1, "redacted": 0, "resumed": false, "over_budget": false, "took_ms": 1,
             "ended_at": "2026-11-21T03:00:00Z"}"#;

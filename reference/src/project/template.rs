@@ -21,8 +21,7 @@ index:
   # Patterns as git writes them; nothing else is read. Of HTML the article, of PDF and DOCX the text is indexed.
   allow: ["*.md", "*.txt", "*.rst", "*.html", "*.htm", "*.pdf", "*.docx"]
   deny: ["node_modules/", "target/", "*.min.*", "*.lock"]
-  # A document has 200000 characters of text at most: of texts, file_bytes lets nothing more in above 800000, of PDF and
-  # DOCX with their pictures it does, up to 16777216.
+  # A document has 4000000 characters of text at most, code and data 200000. PDF and DOCX have 16777216 bytes at most.
   budgets: { files: 20000, bytes: 200000000, file_bytes: 16000000, tokens: 20000000 }
   # What is known of files by their path; the first rule that fits counts. For a codebase:
   #   - { files: "docs/rules/**", source_type: constraints }
