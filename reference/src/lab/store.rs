@@ -222,6 +222,10 @@ impl StoreCache for FaultyConnection {
         self.inner.keep_embedded(vectors, now).await
     }
 
+    async fn looked_for(&mut self, terms: &[String]) -> Result<Vec<String>, StoreError> {
+        self.inner.looked_for(terms).await
+    }
+
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
         self.inner.answer(exact, now).await
     }

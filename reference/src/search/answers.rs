@@ -1,4 +1,5 @@
-//! Answers remembered by what was asked: the very words, under the very settings.
+//! Answers remembered by what was asked, under the very settings: the very words, or, of an index without an embedder, what
+//! the keyword retriever looks for. Whoever asks the same terms in other words has the very same hits there.
 //!
 //! By meaning nothing is remembered. With every guard that was tried (numbers, names, negations, opposites, the same hits of
 //! either retriever) other questions got an answer that was not theirs, or hardly any paraphrase got one at all:
@@ -35,9 +36,9 @@ impl Default for Remembering {
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key of a question that is asked of a model with some settings. The model belongs into it: another's
-    /// answers are others.
-    pub fn of(question: &Question, model: &str, settings: &str) -> Self {
+    /// The key of a question of which this counts, asked of a model with some settings. The model belongs into it:
+    /// another's answers are others.
+    pub fn of(question: &Question, counts: &str, model: &str, settings: &str) -> Self {
         let scope = digest(&[
             model,
             settings,
@@ -45,7 +46,7 @@ impl Key {
             &format!("{:.4}", question.min_score),
             &line(&question.filter),
         ]);
-        Self(Sha256::new().chain_update(scope).chain_update(&question.text).finalize().into())
+        Self(Sha256::new().chain_update(scope).chain_update(counts).finalize().into())
     }
 }
 

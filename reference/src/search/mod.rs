@@ -59,6 +59,9 @@ mod pending;
 mod step_tests;
 #[cfg(feature = "memory")]
 #[cfg(test)]
+mod answers_tests;
+#[cfg(feature = "memory")]
+#[cfg(test)]
 mod query_cache_tests;
 #[cfg(feature = "lab")]
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
+use crate::embed::Embedder as _;
 use crate::search::answers::{self, Key, Recalled, Remembering};
 use crate::search::conversation;
 use crate::search::query_cache::QueryCache;
@@ -14,8 +15,14 @@ use crate::search::question::{Question, RetrievalError};
 use crate::search::stages::Stage;
 use crate::search::step::{Search, Step};
 use crate::store::cache::ShownChunk;
+use crate::store::records::StoreError;
 #[cfg(feature = "tenants")]
 use crate::tenants::asker::own;
+use crate::text::terms;
+
+/// Ends a term in a key, and a question; no question holds either.
+const TERM_END: &str = "\u{1f}";
+const QUESTION_END: &str = "\u{1e}";
 
 /// Remembers for the next question.
 #[derive(Debug)]
@@ -50,7 +57,7 @@ impl Step for Recalling {
         let remembers = self.remembers(question);
         let model = embedding.library.vectors().question_model(&search.query_vectors.questions[0]);
         let model = if tuning.is_keyed_by_model { model.as_str() } else { "" };
-        let key = Key::of(question, model, settings_line);
+        let key = Key::of(question, &counts(search).await?, model, settings_line);
         let generation = search.connection.generation().await?;
         if remembers && let Some(same) = answers::same(search.connection.as_mut(), &key, now).await? {
             self.give(same, search);
@@ -99,6 +106,25 @@ impl Step for Recalling {
         search.connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
         Ok(true)
     }
+}
+
+/// What of a question its hits depend on: its words, or, where it is searched for by words alone and no step reads more,
+/// what is looked for. The question as it was typed is searched for, too, where a summary is unfolded.
+async fn counts(search: &mut Search<'_>) -> Result<String, StoreError> {
+    let Search { question, embedding, .. } = *search;
+    let is_embedded = embedding.library.vectors().embedder().model().dimensions > 0;
+    if is_embedded || embedding.steps.is_empty() || embedding.steps.iter().any(|step| step.reads_wording()) {
+        return Ok(question.text.clone());
+    }
+    let texts = [&question.text].into_iter().chain(&search.query_vectors.questions);
+    let terms: Vec<Vec<String>> = texts.map(|text| terms::of(text)).collect();
+    let mut looked_for = search.connection.looked_for(&terms.concat()).await?.into_iter();
+    let mut counts = String::new();
+    for of_one in &terms {
+        counts.extend(looked_for.by_ref().take(of_one.len()).map(|term| term + TERM_END));
+        counts.push_str(QUESTION_END);
+    }
+    Ok(counts)
 }
 
 impl Recalling {

@@ -26,6 +26,10 @@ impl Step for Reranking {
         Some(self.0.as_ref().map_or("", |reranker| reranker.name()).to_owned())
     }
 
+    fn reads_wording(&self) -> bool {
+        self.0.is_some()
+    }
+
     async fn refine(&self, search: &mut Search<'_>) -> Result<(), RetrievalError> {
         let Search { question, embedding: QuestionEmbedder { stages, .. }, .. } = *search;
         if let Some(reranker) = &self.0

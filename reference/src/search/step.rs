@@ -31,6 +31,12 @@ pub trait Step: Debug + Send + Sync {
         None
     }
 
+    /// Whether it reads more of a question than the terms that are looked for: then other words with the same terms may
+    /// have other hits.
+    fn reads_wording(&self) -> bool {
+        false
+    }
+
     /// The vector of a question that a model has embedded before, and for how long it has been known.
     fn known_vector(&self, _model: &str, _text: &str) -> Option<(Arc<[f32]>, Duration)> {
         None

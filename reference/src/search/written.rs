@@ -22,6 +22,10 @@ impl Step for Rewording {
         Some(self.0.as_ref().map_or("", |writer| writer.line()).to_owned())
     }
 
+    fn reads_wording(&self) -> bool {
+        self.0.is_some()
+    }
+
     async fn widen<'a>(&self, mut search: Search<'a>) -> Result<Search<'a>, RetrievalError> {
         let Search { question, tuning, embedding, .. } = search;
         let Some(writer) = self.0.as_ref().filter(|_| !question.passes_memory) else { return Ok(search) };

@@ -34,6 +34,9 @@ pub trait StoreCache {
     /// Keeps vectors for whoever embeds these texts again; the oldest go where there are too many.
     async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError>;
 
+    /// What the keyword retriever looks for with each of these terms: terms that are the same to it are the same here.
+    async fn looked_for(&mut self, terms: &[String]) -> Result<Vec<String>, StoreError>;
+
     /// The answer kept for exactly this question in exactly this scope.
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError>;
 
@@ -57,7 +60,7 @@ pub trait StoreCache {
 /// An answer about to be cached.
 #[derive(Debug, Clone)]
 pub struct NewAnswer<'a> {
-    /// Digest of the question and all that must be the same: embedder, hits wanted, filter.
+    /// Digest of what is asked and all that must be the same: embedder, hits wanted, filter.
     pub exact: [u8; 32],
     /// The hits, as JSON.
     pub hits: &'a str,

@@ -198,6 +198,10 @@ impl StoreCache for TenantConnection {
         self.inner.keep_embedded(vectors, now).await
     }
 
+    async fn looked_for(&mut self, terms: &[String]) -> Result<Vec<String>, StoreError> {
+        self.inner.looked_for(terms).await
+    }
+
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
         let exact = self.own(exact);
         self.inner.answer(&exact, now).await

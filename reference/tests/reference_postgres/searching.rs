@@ -104,6 +104,20 @@ pub(crate) async fn terms_have_holders(two: Arc<Two>) {
     assert_eq!(ids, [vec![id("a.md")], vec![id("a.md")], vec![]], "of those that were asked for");
 }
 
+pub(crate) async fn like_terms_are_told(two: Arc<Two>) {
+    let mut held = connect(&*two.one).await;
+    let terms = ["Pumps", "pump", "seal", "RAG-1107", "RAG", "--", "pump"].map(text);
+    for round in 0..2 {
+        let looked_for = held.looked_for(&terms).await.unwrap();
+        assert_eq!(looked_for.len(), terms.len(), "round {round}: each has its place");
+        let likes = |place: usize| looked_for.iter().map(|other| *other == looked_for[place]).collect::<Vec<_>>();
+        assert_eq!(likes(0), [true, true, false, false, false, false, true], "forms of a word: {looked_for:?}");
+        assert_eq!(likes(3), [false, false, false, true, false, false, false], "a code is a phrase: {looked_for:?}");
+        assert_eq!(likes(5), [false, false, false, false, false, true, false], "signs alone are nothing");
+    }
+    assert_eq!(held.looked_for(&[]).await.unwrap(), Vec::<String>::new(), "and nothing is left of those before");
+}
+
 pub(crate) async fn words_need_no_vectors(two: Arc<Two>) {
     let (store, other) = (&*two.one, &*two.other);
     let mut piece = Piece::new("docs/connection-pool.md", "it calls drainAll before the end");

@@ -41,6 +41,7 @@ pub(crate) const CONTRACT: &[Row] = rows![
     "words are ranked by BM25" => searching::words_are_ranked,
     "what was written over and over weighs what it weighed at first" => searching::weights_stay,
     "terms have holders" => searching::terms_have_holders,
+    "terms that are looked for alike are told" => searching::like_terms_are_told,
     "what has no vector is found by its words and names" => searching::words_need_no_vectors,
     "the nearest of 2,000 vectors are those of an exact scan" => searching::the_nearest_are_found,
     "what a fault strikes is not found, and the rest is" => searching::faults_strike,

@@ -19,6 +19,10 @@ impl StoreCache for ChromaReader {
         self.file.keep_embedded(vectors, now).await
     }
 
+    async fn looked_for(&mut self, terms: &[String]) -> Result<Vec<String>, StoreError> {
+        self.file.looked_for(terms).await
+    }
+
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
         self.file.answer(exact, now).await
     }

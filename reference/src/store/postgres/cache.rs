@@ -14,7 +14,7 @@ use crate::store::cache::{
     StoreCache,
 };
 use crate::store::postgres::reading::PostgresReader;
-use crate::store::postgres::stems::storable;
+use crate::store::postgres::stems::{self, storable};
 use crate::store::records::StoreError;
 
 #[async_trait]
@@ -49,6 +49,10 @@ impl StoreCache for PostgresReader {
         .execute(&mut *work)
         .await?;
         Ok(work.commit().await?)
+    }
+
+    async fn looked_for(&mut self, terms: &[String]) -> Result<Vec<String>, StoreError> {
+        Ok(terms.iter().map(|term| stems::parts(term).join(" ")).collect())
     }
 
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {

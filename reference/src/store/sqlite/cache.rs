@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
 use crate::store::cache::{
@@ -14,6 +15,15 @@ use crate::store::records::StoreError;
 use crate::store::sqlite::blob::{from_blob, to_blob};
 use crate::store::sqlite::following::generation;
 use crate::store::sqlite::reading::SqliteReader;
+
+/// Terms as FTS5 takes them apart: by the very tokenizer of the words that are searched (`schema::WORDS`).
+const ASKED: &str = "
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.asked USING fts5 (
+    term, content='', tokenize='porter unicode61 remove_diacritics 2'
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS temp.asked_tokens USING fts5vocab ('temp', 'asked', 'instance');
+INSERT INTO temp.asked (asked) VALUES ('delete-all');
+";
 
 #[async_trait]
 impl StoreCache for SqliteReader {
@@ -51,6 +61,23 @@ impl StoreCache for SqliteReader {
         .execute(&mut *work)
         .await?;
         Ok(work.commit().await?)
+    }
+
+    async fn looked_for(&mut self, terms: &[String]) -> Result<Vec<String>, StoreError> {
+        sqlx::raw_sql(ASKED).execute(&mut *self.connection).await?;
+        sqlx::query("INSERT INTO temp.asked (rowid, term) SELECT key, value FROM json_each($1)")
+            .bind(Json(terms))
+            .execute(&mut *self.connection)
+            .await?;
+        let query = sqlx::query("SELECT doc, term FROM temp.asked_tokens ORDER BY doc, offset");
+        let mut all = vec![String::new(); terms.len()];
+        for row in query.fetch_all(&mut *self.connection).await? {
+            if let Some(term) = usize::try_from(row.try_get::<i64, _>(0)?).ok().and_then(|place| all.get_mut(place)) {
+                term.push(' ');
+                term.push_str(row.try_get(1)?);
+            }
+        }
+        Ok(all)
     }
 
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
