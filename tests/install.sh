@@ -5,7 +5,7 @@
 # the Chroma of reference/tests/reference_chroma, the official conformance runner that tests/conformance.rs puts our
 # prober before, and tests/reference_peers our server (with the node 24 it needs), the Inspector and the count of tokens
 # that the latter need besides, the fuzzer that reference/tests/reference_http.rs turns on /openapi.json, the documents
-# of others that bench/tests searches, what drives the browsers of tests/web and tests/journey, and the clock that
+# of others that bench/others/tests searches, what drives the browsers of tests/web and tests/journey, and the clock that
 # tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
 # real_servers/install.sh); Chromium, Firefox and libfaketime come from Debian, as root.
 set -eu

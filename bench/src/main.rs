@@ -30,7 +30,6 @@ mod false_pages;
 mod hour;
 mod memory;
 mod months;
-mod others;
 
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(420);
@@ -66,8 +65,6 @@ struct BenchArgs {
 enum Part {
     /// Measures the reference server's index instead: search, indexing, memory, remembered answers
     Reference(reference::ReferenceBench),
-    /// Measures how well the reference server finds what answers, in documents of others
-    Others(others::OthersBench),
     /// Measures how long a large configuration takes to check instead
     Config(config::ConfigBench),
     /// Measures how often healthy servers page, over thousands of monitor-years
@@ -127,7 +124,6 @@ async fn start() -> ExitCode {
 async fn run(args: BenchArgs) -> anyhow::Result<()> {
     match args.part {
         Some(Part::Reference(args)) => reference::run(args).await?,
-        Some(Part::Others(args)) => Box::pin(others::run(&args)).await?,
         Some(Part::Config(args)) => config::run(&args)?,
         Some(Part::FalsePages(args)) => false_pages::run(&args)?,
         Some(Part::Memory(args)) => memory::run(&args).await?,

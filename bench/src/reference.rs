@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use clap::Args;
 
-use crate::others;
 use crate::report::row;
 use crate::usage;
 use serin_reference::data::manuals;
@@ -84,7 +83,7 @@ pub(crate) async fn run(args: ReferenceBench) -> anyhow::Result<()> {
         Some(Part::Vectors) => return in_memory(many, asked).await,
         Some(Part::Words) => (Provider::None, None),
         Some(Part::BuiltIn) => (Provider::Hashing(HashingEmbedder::INDEX), Some(Arc::new(JointReranker))),
-        Some(Part::Weights) => (others::provider(weights)?, None),
+        Some(Part::Weights) => (provider(weights)?, None),
     };
     let folder = std::env::temp_dir().join(format!("serin-bench-{}", uuid::Uuid::now_v7()));
     std::fs::create_dir_all(&folder)?;
@@ -260,4 +259,18 @@ pub(crate) fn times(measured: impl Iterator<Item = (Duration, usize)>) -> String
         shown(found.last()),
         found.len()
     )
+}
+
+#[cfg(feature = "weights")]
+fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
+    use serin_reference::embed::inputs::Prefixes;
+    use serin_reference::embed::local::LocalEmbedder;
+    let Some(folder) = weights else { return Ok(Provider::None) };
+    LocalEmbedder::open(folder, Prefixes::default()).map(Provider::Local).map_err(anyhow::Error::msg)
+}
+
+#[cfg(not(feature = "weights"))]
+fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
+    anyhow::ensure!(weights.is_none(), "--weights: build this with `--features weights`");
+    Ok(Provider::None)
 }

@@ -1,6 +1,6 @@
 //! What was asked of a corpus and what each arm brought.
 
-use crate::others::corpus::Asked;
+use crate::corpus::Asked;
 
 /// Sources among a question's hits that are looked at.
 pub(crate) const SOURCES: usize = 5;

@@ -1,14 +1,16 @@
-//! `serin bench others`: how well the reference server retrieves from documents of others.
+//! `serin-others`: how well the reference server retrieves from documents of others.
 //!
-//! Read: `corpus` (documents and questions), `baselines` (what it is compared with), `chance` (what is only luck).
+//! Read: `corpus` (documents and questions), `baselines` (what it is compared with), `chance` (what is only luck), `threshold`
+//! (which `min_score` tells answers from none).
 //! Beside every figure of the server stand BM25, TF-IDF and, with weights, vectors alone, over the same chunks.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::ensure;
 use chrono::Utc;
-use clap::Args;
+use clap::Parser as _;
 use serin_reference::chunk::{Chunk, Method};
 use serin_reference::embed::provider::Provider;
 use serin_reference::index::document::{Cutting, Document};
@@ -21,22 +23,24 @@ use serin_reference::store::contract::{Patience, Store as _};
 use serin_reference::store::filter::Filter;
 use serin_reference::store::sqlite::open::SqliteStore;
 
-use crate::others::answered::{Answered, Arm, Measured, SOURCES};
-use crate::others::baselines::Counted;
-use crate::others::corpus::{Asked, Corpus, Half, Source};
+use crate::answered::{Answered, Arm, Measured, SOURCES};
+use crate::baselines::Counted;
+use crate::corpus::{Asked, Corpus, Half, Source};
 
 mod answered;
 mod baselines;
 mod chance;
 mod corpus;
 mod figures;
+mod threshold;
 
 /// Hits that a question brings.
 const TOP_K: usize = 20;
 
 /// Measures retrieval from documents of others, which `bench/others/install.sh` fetches
-#[derive(Debug, Clone, Args)]
-pub(crate) struct OthersBench {
+#[derive(Debug, Clone, clap::Parser)]
+#[command(name = "serin-others", version, max_term_width = 100)]
+struct Args {
     /// The folder that install.sh has filled
     packages: PathBuf,
     /// Which corpora; all where none is named
@@ -65,11 +69,22 @@ pub(crate) struct OthersBench {
     held: bool,
 }
 
+#[tokio::main]
+async fn main() -> ExitCode {
+    run(&Args::parse()).await.map_or_else(
+        |error| {
+            anstream::eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
 /// Measures, and prints the tables.
 ///
 /// # Errors
 /// Files that are missing or others, weights that cannot be read, or what `held` does not find.
-pub(crate) async fn run(args: &OthersBench) -> anyhow::Result<()> {
+async fn run(args: &Args) -> anyhow::Result<()> {
     let names = if args.corpora.is_empty() { corpus::names(&args.questions)? } else { args.corpora.clone() };
     let mut measured = Vec::new();
     for name in &names {
@@ -81,7 +96,7 @@ pub(crate) async fn run(args: &OthersBench) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn one(corpus: &Corpus, args: &OthersBench) -> anyhow::Result<Measured> {
+async fn one(corpus: &Corpus, args: &Args) -> anyhow::Result<Measured> {
     let folder =
         args.kept.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("others-{}", std::process::id())));
     std::fs::create_dir_all(&folder)?;
@@ -171,7 +186,7 @@ fn question(text: &str) -> Question {
 }
 
 #[cfg(feature = "weights")]
-pub(crate) fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
+fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
     use serin_reference::embed::inputs::Prefixes;
     use serin_reference::embed::local::LocalEmbedder;
     let Some(folder) = weights else { return Ok(Provider::None) };
@@ -179,7 +194,7 @@ pub(crate) fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
 }
 
 #[cfg(not(feature = "weights"))]
-pub(crate) fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
+fn provider(weights: Option<&Path>) -> anyhow::Result<Provider> {
     ensure!(weights.is_none(), "--weights: build this with `--features weights`");
     Ok(Provider::None)
 }

@@ -1,12 +1,9 @@
 //! The tables: each arm by corpus, and what of the difference is chance.
 
-use crate::others::answered::{Answered, Arm, Measured, SOURCES};
-use crate::others::chance::{interval, permuted};
-use crate::others::corpus::{Half, Kind};
-use crate::report::row;
-
-/// The `min_score` that keeps right hits and silences what is off the subject.
-const MIN_SCORE: f64 = 0.05;
+use crate::answered::{Answered, Arm, Measured, SOURCES};
+use crate::chance::{interval, permuted};
+use crate::corpus::{Half, Kind};
+use crate::threshold;
 
 /// Prints every table; the answer is the corpora that are certainly worse off than with the better baseline.
 pub(crate) fn print(measured: &[Measured], half: Half, each: bool) -> Vec<&str> {
@@ -50,6 +47,11 @@ pub(crate) fn print(measured: &[Measured], half: Half, each: bool) -> Vec<&str> 
         }
     }
     worse
+}
+
+/// A line of a table.
+pub(crate) fn row(what: &str, measured: &str, goal: &str) {
+    anstream::println!("| {what} | {measured} | {goal} |");
 }
 
 /// Some of the questions, and which.
@@ -106,7 +108,7 @@ fn line(label: &str, asked: &[&Answered], difference: &str) {
 }
 
 /// How often sources of a score answer: ten bins of equal mass over the first five sources of every question that
-/// something answers; and what negatives score at the top.
+/// something answers; and what a `min_score` keeps and silences.
 fn reliability(whole: &[&Answered], half: Half) {
     let mut scored: Vec<(f64, bool)> = of_half(whole, half).iter().flat_map(|one| one.scores.clone()).collect();
     scored.sort_by(|left, right| left.0.total_cmp(&right.0));
@@ -125,43 +127,8 @@ fn reliability(whole: &[&Answered], half: Half) {
         row(&format!("{mean:.2}"), &format!("{right:.2}"), &bin.len().to_string());
     }
     row("error of ten bins; area under the curve", &format!("{error:.3}; {:.3}", area(&scored)), "≤ .08; ≥ .75");
-    let tops = |wanted: fn(&Answered) -> bool| -> Vec<f64> {
-        let of_half = whole.iter().filter(|one| one.asked.half == half && wanted(one));
-        of_half.map(|one| one.scores.first().map_or(0.0, |(score, _)| *score)).collect()
-    };
-    let right = tops(|one| one.scores.first().is_some_and(|(_, right)| *right));
-    let kept = right.iter().filter(|score| **score >= MIN_SCORE).count();
-    row(&format!("right top hits kept by min_score {MIN_SCORE}"), &share(kept, right.len()), "≥ .85");
-    for (kind, named, goal) in [
-        (tops(|one| one.asked.kind == Kind::Outside), "off the subject", "≥ .75"),
-        (tops(|one| one.asked.kind == Kind::Inside), "in the subject, not answered,", "stated"),
-    ] {
-        let quiet = kind.iter().filter(|score| **score < MIN_SCORE).count();
-        row(&format!("questions {named} silenced by it"), &share(quiet, kind.len()), goal);
-    }
-    for (kind, named) in [(Kind::Outside, "off the subject"), (Kind::Inside, "in the subject, not answered")] {
-        let of_kind = whole.iter().filter(|one| one.asked.half == half && one.asked.kind == kind);
-        let mut tops: Vec<f64> = of_kind.map(|one| one.scores.first().map_or(0.0, |(score, _)| *score)).collect();
-        tops.sort_by(f64::total_cmp);
-        let at = |share: f64| {
-            tops.get(((tops.len() as f64 * share) as usize).min(tops.len().saturating_sub(1))).copied().unwrap_or(0.0)
-        };
-        row(
-            &format!("top scores {named} ({})", tops.len()),
-            &format!("p50 {:.2}, p90 {:.2}, worst {:.2}", at(0.5), at(0.9), at(1.0)),
-            "stated",
-        );
-    }
-}
-
-/// A share, and the lower bound of its 95 % interval (Wilson, 1927).
-fn share(some: usize, all: usize) -> String {
-    const Z: f64 = 1.96;
-    let many = all.max(1) as f64;
-    let part = some as f64 / many;
-    let spread = (part * (1.0 - part) / many + Z * Z / (4.0 * many * many)).sqrt();
-    let low = (part + Z * Z / (2.0 * many) - Z * spread) / (1.0 + Z * Z / many);
-    format!("{some} of {all}, {part:.2}, at least {low:.2}")
+    let of_half: Vec<&Answered> = whole.iter().copied().filter(|one| one.asked.half == half).collect();
+    threshold::print(&of_half, half);
 }
 
 /// The chance that of two sources the one that answers has the higher score; `scored` is sorted.
@@ -184,12 +151,6 @@ fn area(scored: &[(f64, bool)]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_share_of_few_is_not_certain() {
-        assert_eq!(share(9, 10), "9 of 10, 0.90, at least 0.60");
-        assert_eq!(share(90, 100), "90 of 100, 0.90, at least 0.83");
-    }
 
     #[test]
     fn a_score_that_tells_right_from_wrong_has_an_area_of_one() {
