@@ -15,7 +15,7 @@ cd "$(dirname "$0")"
 (cd reference_peers && npm ci --no-audit --no-fund --loglevel=error)
 (cd old_releases && npm ci --no-audit --no-fund --loglevel=error)
 real_servers/install.sh
-../bench/others/install.sh ../bench/others/packages code lint
+../bench/others/install.sh ../bench/others/packages code lint weights
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
