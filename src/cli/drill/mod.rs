@@ -10,7 +10,6 @@ mod trial;
 mod watcher;
 mod stand;
 mod canaries;
-mod pinning;
 mod matrix;
 mod cases;
 mod case;

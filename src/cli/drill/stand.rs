@@ -14,9 +14,15 @@ use serin_reference::lab::options::LabOptions;
 use serin_reference::lab::server::{self, LabServer};
 use serin_reference::project::opened::Project;
 use serin_reference::project::place::{FOLDER, ProjectFolder};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::drill::shape::Shape;
+
+/// How often a server that crashed is looked for.
+const BACK_LOOK: Duration = Duration::from_millis(20);
+/// How long it may take to open its index again, on a machine with much else to do.
+const BACK_WITHIN: Duration = Duration::from_secs(60);
 
 /// The documents, and an index of them for each of a shape's servers.
 #[derive(Debug)]
@@ -124,9 +130,18 @@ impl DrillServer {
         self.index(&format!("laboratory/run-{nth}.md"), "Nothing to be found.").await
     }
 
-    /// Crashes, and is back after a while at the same address.
-    pub(super) async fn crash(&self, down_for: Duration) {
+    /// Crashes, and is back at the same address when this returns.
+    ///
+    /// # Errors
+    /// It did not come back.
+    pub(super) async fn crash(&self, down_for: Duration) -> anyhow::Result<()> {
         self.server.crash(down_for).await;
+        let back = async {
+            while TcpStream::connect(self.server.address).await.is_err() {
+                tokio::time::sleep(BACK_LOOK).await;
+            }
+        };
+        tokio::time::timeout(BACK_WITHIN, back).await.context("a server did not come back from its crash")
     }
 
     /// Ends it, and takes its index away.

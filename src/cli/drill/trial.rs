@@ -11,14 +11,14 @@ use serin_reference::data::question::QuestionKind;
 use serin_reference::index::documentation::SOURCES;
 use serin_reference::lab::kinds::{Dose, Fault};
 
-use crate::cli::drill::canaries::{self, Golden};
+use crate::cli::drill::canaries::{Golden, golden, wanted};
 use crate::cli::drill::case::{Case, Deed};
 use crate::cli::drill::matrix::{Cell, Naming};
-use crate::cli::drill::pinning;
 use crate::cli::drill::shape::Shape;
 use crate::cli::drill::stand::{DrillServer, Stand};
 use crate::cli::drill::watcher::{Told, Watcher};
-use crate::domain::answer::Variant;
+use crate::cli::pin;
+use crate::domain::answer::{Answer, Variant};
 use crate::domain::monitor::{Canary, CanaryKind, Monitor};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{AskVerdict, Outcome};
@@ -36,18 +36,14 @@ const TOP_K: &str = "10";
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// P95 over minutes in the place of twenty, so that it moves within a drill.
 const LATENCY: (Duration, Duration, u32) = (Duration::from_secs(300), Duration::from_secs(120), 5);
-/// Runs that are pinned (RETRIEVAL.md §2).
-const PIN_RUNS: u32 = 20;
 /// Calm beats beyond the round in which every canary is asked once.
 const CALM_BEATS_MORE: u32 = 4;
 /// Beats in which what harms nobody is watched.
 const BENIGN_BEATS: u32 = 20;
-/// Beats in which an incident has to end once its cause is gone.
-const RESOLVE_BEATS_MAX: u32 = 30;
+/// Beats in which an incident has to end once its cause is gone; the window of errors is half an hour.
+const RESOLVE_BEATS_MAX: u32 = 45;
 /// How long a server that crashes stays away.
 const DOWN_FOR: Duration = Duration::from_millis(100);
-/// How far a score of nothing may rise above what it was before it counts as a hit.
-const NEGATIVE_ROOM: f64 = 1.1;
 /// Tokens that the context of an answer may take, as callers ask it of the server: less than its results have.
 const BUDGET_TOKENS: &str = "500";
 /// How many tokens more than the heaviest answer of a healthy server the file allows.
@@ -68,37 +64,62 @@ pub(super) struct Baseline {
 /// # Errors
 /// What keeps a server from being asked.
 pub(super) async fn baseline(stand: &Stand) -> anyhow::Result<Baseline> {
-    let golden = canaries::golden()?;
+    let golden = golden()?;
     let server = stand.server().await?;
     let declared = golden.iter().map(|golden| golden.canary.clone()).collect();
     let watcher = Watcher::begin(Arc::new(monitor(&server.url(false), stand.shape, declared)), Utc::now());
-    let mut chosen = Vec::new();
+    let mut looks = Vec::new();
     for kind in QuestionKind::ALL {
         let of_kind: Vec<Golden> = golden.iter().filter(|golden| golden.kind == kind).cloned().collect();
         let declared = of_kind.iter().map(|golden| golden.canary.clone()).collect();
         let asked = Monitor { canaries: declared, ..Monitor::clone(&watcher.monitor) };
         let (seen, outcome) = watcher.over(Arc::new(asked)).survey(Variant::Fresh).await;
-        let looks = of_kind.into_iter().zip(seen.asks.iter().zip(&outcome.asks));
-        let right = looks.filter_map(|(golden, (ask, verdict))| {
-            let top = ask.result.as_ref()?.as_ref().ok()?.hits.iter().filter_map(|hit| hit.score).reduce(f64::max);
-            match (golden.canary.kind, verdict) {
-                (CanaryKind::Negative, AskVerdict::Right { .. }) => Some(golden.canary),
-                (CanaryKind::Negative, _) => Some(Canary { max_score: Some(top? * NEGATIVE_ROOM), ..golden.canary }),
-                (_, AskVerdict::Right { .. }) => Some(golden.canary),
-                _ => None,
-            }
+        let answers = seen.asks.iter().zip(outcome.asks).map(|(ask, verdict)| {
+            let answer = ask.result.as_ref().and_then(|result| result.as_ref().ok());
+            (matches!(verdict, AskVerdict::Right { .. }), answer.and_then(top_score))
         });
-        chosen.extend(right.take(canaries::wanted(kind)));
+        looks.extend(of_kind.into_iter().zip(answers).map(|(golden, (is_right, top))| Look { golden, is_right, top }));
     }
-    let asked = Monitor { canaries: chosen, ..Monitor::clone(&watcher.monitor) };
-    let watcher = watcher.over(Arc::new(asked));
-    let mut runs = Vec::new();
-    for _ in 0..PIN_RUNS {
-        runs.push(watcher.survey(Variant::Fresh).await.0);
-    }
+    let canaries = canaries(&looks);
+    let asked = Monitor { canaries: canaries.clone(), ..Monitor::clone(&watcher.monitor) };
+    let pinned = Arc::new(pin::of_stranger(&Arc::new(asked)).await?);
     server.stop().await;
-    let pinned = Arc::new(pinning::pinned(&watcher.monitor, &runs));
-    Ok(Baseline { canaries: watcher.monitor.canaries.clone(), pinned })
+    Ok(Baseline { canaries, pinned })
+}
+
+/// How a golden question was answered by a healthy server.
+#[derive(Debug)]
+struct Look {
+    golden: Golden,
+    is_right: bool,
+    /// The best score of any result.
+    top: Option<f64>,
+}
+
+fn top_score(answer: &Answer) -> Option<f64> {
+    answer.hits.iter().filter_map(|hit| hit.score).reduce(f64::max)
+}
+
+/// So many of each kind as are watched, of those that are right. A question about nothing is one as well where a limit
+/// parts it from what is right: half the way to the usual score of a right answer, as a careful person would set it.
+fn canaries(looks: &[Look]) -> Vec<Canary> {
+    let mut right: Vec<f64> = looks.iter().filter(|look| look.is_right).filter_map(|look| look.top).collect();
+    right.sort_by(f64::total_cmp);
+    let usual = right.get(right.len() / 2).copied();
+    let mut chosen = Vec::new();
+    for kind in QuestionKind::ALL {
+        let of_kind = looks.iter().filter(|look| look.golden.kind == kind);
+        let canaries = of_kind.filter_map(|Look { golden, is_right, top }| {
+            if *is_right {
+                return Some(golden.canary.clone());
+            }
+            let (top, usual) = top.zip(usual)?;
+            let is_apart = golden.canary.kind == CanaryKind::Negative && top < usual;
+            is_apart.then(|| Canary { max_score: Some(f64::midpoint(top, usual)), ..golden.canary.clone() })
+        });
+        chosen.extend(canaries.take(wanted(kind)));
+    }
+    chosen
 }
 
 /// The monitor of a drill: the standard rules, but for latency, whose window is shortened, and what answers may weigh.
@@ -158,7 +179,7 @@ pub(super) async fn run(stand: &Stand, baseline: &Baseline, case: &Case, seed: u
     let beats = if case.is_benign() { BENIGN_BEATS } else { case.beats_max };
     while watcher.beats < beats && !is_named(&watcher.told, expected) {
         if case.deed == Deed::Jitter {
-            let sign = if watcher.beats % 2 == 0 { 1.0 } else { -1.0 };
+            let sign = if watcher.beats.is_multiple_of(2) { 1.0 } else { -1.0 };
             server.on(&[(Fault::ScoresOffset, Dose::of(Fault::ScoresOffset).amount(sign * JITTER))]).await;
         }
         watcher.beat().await;
@@ -238,7 +259,7 @@ async fn befall(
     server.on(faults).await;
     match case.deed {
         Deed::None | Deed::Jitter | Deed::Sessions | Deed::OtherModel => {}
-        Deed::Crash => server.crash(DOWN_FOR).await,
+        Deed::Crash => server.crash(DOWN_FOR).await?,
         Deed::Grow(percent) => {
             let plan = ManualsPlan::new(1, CHUNKS_MIN * 10)?;
             for manual in manuals::documents(plan, 0).take((SOURCES.len() * percent).div_ceil(100)) {
@@ -285,7 +306,7 @@ async fn mended(
     }
     server.off(faults).await;
     if case.deed == Deed::Crash {
-        server.crash(DOWN_FOR).await;
+        server.crash(DOWN_FOR).await?;
     }
     if remembers {
         server.forget_answers().await?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cli::config_file::ConfigFile;
 use crate::cli::known_ids::instead;
 use crate::cli::observe::{INTERRUPTED, recalled};
-use crate::cli::pin::runs::{self, Refusal};
+use crate::cli::pin::runs::{self, Refusal, Runs};
 use crate::cli::pin::{moves, record, relations, shown, written};
 use crate::config;
 use crate::config::Loaded;
@@ -18,6 +18,7 @@ use crate::config::check::checker::Unset;
 use crate::config::check::pinned::RUNS_MAX;
 use crate::config::read::source::{self, ConfigSource};
 use crate::domain::monitor::Monitor;
+use crate::domain::pinned::Pinned;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 
@@ -132,18 +133,29 @@ fn chosen(loaded: &Loaded, file: &str, ids: &[String]) -> anyhow::Result<Vec<Arc
     Ok(monitors.iter().filter(is_chosen).cloned().collect())
 }
 
+/// What would be pinned of a monitor, and the runs that it comes from.
+async fn looked(monitor: &Arc<Monitor>, profile: &ServerProfile, times: u32) -> Result<(Runs, Pinned), Refusal> {
+    let runs = runs::asked(monitor, profile, times, None).await?;
+    let held = relations::held(monitor, profile, &runs).await?;
+    let pinned = record::pinned(monitor, &runs, held);
+    Ok((runs, pinned))
+}
+
+/// What would be pinned of a server that nobody has looked at yet.
+///
+/// # Errors
+/// Why there is nothing to pin.
+pub(crate) async fn of_stranger(monitor: &Arc<Monitor>) -> anyhow::Result<Pinned> {
+    let (_, pinned) = Box::pin(looked(monitor, &ServerProfile::default(), RUNS)).await?;
+    Ok(pinned)
+}
+
 async fn pin(source: &ConfigSource, loaded: &Loaded, monitor: &Arc<Monitor>, times: u32) -> Ended {
     let profile = stranger(&source.path, monitor).await;
-    let looked = async {
-        let runs = runs::asked(monitor, &profile, times, None).await?;
-        let held = relations::held(monitor, &profile, &runs).await?;
-        Ok::<_, Refusal>((runs, held))
-    };
-    let (runs, held) = match looked.await {
+    let (runs, pinned) = match looked(monitor, &profile, times).await {
         Ok(looked) => looked,
         Err(refusal) => return refused(monitor, &refusal, MOVED),
     };
-    let pinned = record::pinned(monitor, &runs, held);
     let lock = written::lock_path(source, &loaded.fleet.provenance, monitor);
     if let Err(error) = written::write(source, &lock, monitor, &pinned) {
         return not(monitor, "not pinned", &error, MOVED);

@@ -12,4 +12,4 @@ mod shown;
 
 pub(crate) mod command;
 
-pub(crate) use command::{PinArgs, run};
+pub(crate) use command::{PinArgs, of_stranger, run};
