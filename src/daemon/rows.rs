@@ -55,7 +55,8 @@ pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> 
 /// The track record, where there is news in it.
 fn changed_track(runtime: &MonitorRuntime, next: &MonitorState) -> Option<SignalRow> {
     let record = next.track_record();
-    let salt = runtime.monitor.id.as_str().bytes().fold(0, |salt: u32, byte| salt.wrapping_mul(31).wrapping_add(byte.into()));
+    let salt =
+        runtime.monitor.id.as_str().bytes().fold(0, |salt: u32, byte| salt.wrapping_mul(31).wrapping_add(byte.into()));
     record.is_news(runtime.state.track_record(), salt).then(|| SignalRow {
         monitor: runtime.monitor.id.clone(),
         signal: Signal::Quality,

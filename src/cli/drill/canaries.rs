@@ -38,7 +38,8 @@ fn of(question: JudgedQuestion) -> Golden {
     let kind = match question.kind {
         QuestionKind::Keyword => CanaryKind::Keyword,
         QuestionKind::Meaning => CanaryKind::Meaning,
-        QuestionKind::Mixed | QuestionKind::Verbatim => CanaryKind::Mixed,
+        QuestionKind::Mixed => CanaryKind::Mixed,
+        QuestionKind::Verbatim => CanaryKind::Verbatim,
         QuestionKind::Negative => CanaryKind::Negative,
     };
     let canary = Canary {
