@@ -149,7 +149,8 @@ pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool) -> O
     if meaning.lost == 0 && meaning.asked >= LOST_MIN && (keyword.lost >= LOST_MIN || keyword.is_whole()) {
         return words_lost(seen, keyword);
     }
-    if meaning.is_in_part() && keyword.lost == 0 && keyword.asked >= LOST_MIN && are_lists {
+    let are_holes = meaning.is_in_part() && keyword.lost == 0 && keyword.asked >= LOST_MIN;
+    if (are_holes || are_stored_texts(seen)) && are_lists {
         let is_there = lost(seen).any(|one| one.source_elsewhere == Some(true));
         let or_else = (!is_there).then_some(R::CorpusTruncated);
         return Some(Named { reason: R::IndexUnreachableVectors, or_else });
@@ -161,6 +162,13 @@ pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool) -> O
         return Some(everything(seen));
     }
     are_sources_gone(seen, keyword).then_some(Named::likelier(R::CorpusTruncated, R::IndexUnreachableVectors))
+}
+
+/// Whether stored texts alone do not find themselves, and something else that was asked finds its source.
+fn are_stored_texts(seen: &[Symptom]) -> bool {
+    let is_stored = |one: &Symptom| one.kind == CanaryKind::Verbatim;
+    let finds = |one: &Symptom| !one.is_lost && !matches!(one.kind, CanaryKind::Verbatim | CanaryKind::Negative);
+    lost(seen).next().is_some() && lost(seen).all(is_stored) && seen.iter().any(finds)
 }
 
 /// Questions in other words fail, and those by words are still answered. Without vectors lists get shorter or end, and

@@ -127,6 +127,12 @@ fn what_is_lost_in_part_is_missing_or_not_reached() {
     check("one of each kind", &both(1, 1.0), WRONG, None);
     let unlike = [lost(8, KEYWORD), kept(8, KEYWORD), lost(8, MEANING), kept(8, MEANING)];
     check("nobody knows what the lists were", &unlike, WRONG, None);
+    let own = CanaryKind::Verbatim;
+    check("a stored text alone does not find itself", &[kept(1, MIXED), lost(1, own)], WRONG, Some(UNREACHED));
+    let held = [kept(1, MIXED), elsewhere(lost(1, own), true), kept(2, own)];
+    check("and another question finds its source", &held, WRONG, Some("index_unreachable_vectors"));
+    check("another kind is lost too", &[kept(1, MIXED), lost(1, own), lost(1, MEANING)], WRONG, None);
+    check("nobody else was asked", &[lost(1, own), kept(1, CanaryKind::Negative)], WRONG, None);
     check("two edited documents", &[kept(24, KEYWORD), lost(2, MEANING), kept(22, MEANING)], WRONG, None);
 }
 
