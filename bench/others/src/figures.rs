@@ -3,6 +3,7 @@
 use crate::answered::{Answered, Arm, Measured, SOURCES};
 use crate::chance::{interval, permuted};
 use crate::corpus::{Half, Kind};
+use crate::table::row;
 use crate::threshold;
 
 /// Prints every table; the answer is the corpora that are certainly worse off than with the better baseline.
@@ -47,11 +48,6 @@ pub(crate) fn print(measured: &[Measured], half: Half, each: bool) -> Vec<&str> 
         }
     }
     worse
-}
-
-/// A line of a table.
-pub(crate) fn row(what: &str, measured: &str, goal: &str) {
-    anstream::println!("| {what} | {measured} | {goal} |");
 }
 
 /// Some of the questions, and which.

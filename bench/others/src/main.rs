@@ -32,6 +32,7 @@ mod baselines;
 mod chance;
 mod corpus;
 mod figures;
+mod table;
 mod threshold;
 
 /// Hits that a question brings.

@@ -6,7 +6,7 @@
 
 use crate::answered::Answered;
 use crate::corpus::{Half, Kind};
-use crate::figures::row;
+use crate::table::row;
 
 /// The `min_score` that is recommended.
 const MIN_SCORE: f64 = 0.05;

@@ -27,7 +27,7 @@ const RUNNING: &str = "run";
 const LAST: &str = "last_run";
 
 /// Letters of a book: what is read of a PDF has no more (`extract::limits`). It is cut as a shorter document is, and is some
-/// 7,000 chunks. Who sends a document to a tool waits for it, and may send less.
+/// 9,500 chunks. Who sends a document to a tool waits for it, and may send less.
 const BOOK_CHARS_MAX: usize = 4_000_000;
 
 /// Documents too long that a report names without being asked; it is kept in the store.
