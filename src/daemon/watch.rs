@@ -85,6 +85,7 @@ pub(crate) async fn beat(
     };
     let suspects = suspects(&runtime.state, &judged.next.state, &runtime.monitor, &judged.seen);
     let before = (runtime.round.turn, runtime.sources_asked_at, runtime.listings.last.clone());
+    context.live.metrics().searches.count(&runtime.monitor, &judged.seen, &judged.outcome);
     let (next, decisions) = judged.kept(runtime, now);
     if remembered(context, runtime, next, (record, decisions), counted).await {
         return BeatResult { suspects, ..BeatResult::default() };

@@ -29,6 +29,8 @@ pub struct DeclaredGlance<'a> {
 /// How a monitor's canaries were answered when each was last asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CanariesGlance {
+    /// Those that were answered rightly.
+    pub right: usize,
     /// Those that were answered wrongly, or not at all.
     pub not_right: usize,
     /// Those that ask for what is there, as far as they were ever asked: an index that is gone answers the others rightly.
@@ -42,6 +44,7 @@ impl FromIterator<(CanaryKind, bool)> for CanariesGlance {
     fn from_iter<Canaries: IntoIterator<Item = (CanaryKind, bool)>>(canaries: Canaries) -> Self {
         canaries.into_iter().fold(Self::default(), |mut sum, (kind, is_right)| {
             let finds = usize::from(kind != CanaryKind::Negative);
+            sum.right += usize::from(is_right);
             sum.not_right += usize::from(!is_right);
             sum.finding += finds;
             sum.found += finds * usize::from(is_right);

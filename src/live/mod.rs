@@ -3,6 +3,7 @@
 //! Pages read it, so they go on while the database is away.
 
 pub mod process_metrics;
+pub mod search_metrics;
 pub mod footprint;
 pub mod glance;
 pub mod state;

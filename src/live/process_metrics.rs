@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 use crate::domain::outcome::Verdict;
+use crate::live::search_metrics::SearchMetrics;
 
 /// A loop that took no turn for this long counts as dead. Every loop polls at least twice as often.
 pub const LOOP_SILENT_MAX: Duration = Duration::from_secs(60);
@@ -90,6 +91,8 @@ struct Snapshot {
 /// Serin's own counters.
 #[derive(Debug, Default)]
 pub struct ProcessMetrics {
+    /// What was asked of all monitors.
+    pub searches: SearchMetrics,
     good: AtomicU64,
     degraded: AtomicU64,
     down: AtomicU64,

@@ -14,10 +14,12 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::domain::context::{BOUNDS, Spread};
+use crate::domain::monitor::CanaryKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::rate_limit::Hold;
 use crate::domain::signal::Phase;
 use crate::live::footprint::Footprint;
+use crate::live::search_metrics::{SECONDS, SearchMetrics, VERDICTS};
 use crate::live::state::{RollUp, Standing};
 use crate::web::state::WebState;
 
@@ -54,6 +56,7 @@ impl Collector for Scrape {
         signals(&mut to, &all)?;
         manners(&mut to, &all)?;
         context(&mut to, &all)?;
+        searches(&mut to, &self.state.live.metrics().searches)?;
         self.serin(&mut to)
     }
 }
@@ -72,6 +75,14 @@ fn monitors(to: &mut DescriptorEncoder, all: &Standings) -> Result<(), Error> {
     for one in all {
         if let Some(p95_ms) = one.p95_ms() {
             gauge(&mut family, &[("monitor", one.id().as_str())], p95_ms / 1e3)?;
+        }
+    }
+    let help = "canaries by their last answer";
+    let mut family = to.encode_descriptor("serin_canaries", help, None, MetricType::Gauge)?;
+    for one in all {
+        let (id, canaries) = (one.id().as_str(), one.figures().canaries);
+        for (answer, count) in [("right", canaries.right), ("not_right", canaries.not_right)] {
+            gauge(&mut family, &[("monitor", id), ("answer", answer)], i64::try_from(count).unwrap_or(i64::MAX))?;
         }
     }
     let help = "share of due time over the last 24 h in which something was seen";
@@ -114,6 +125,29 @@ fn context(to: &mut DescriptorEncoder, all: &Standings) -> Result<(), Error> {
         fleet.counts.iter_mut().zip(tokens.counts).for_each(|(sum, count)| *sum += count);
     }
     histogram(family, fleet)
+}
+
+/// What was asked of all servers. The histogram has name, labels and bounds of the OpenTelemetry conventions for MCP
+/// (mcp.client.operation.duration, semantic conventions 1.39).
+fn searches(to: &mut DescriptorEncoder, searches: &SearchMetrics) -> Result<(), Error> {
+    let help = "answered searches of canaries by how long they took";
+    let name = "mcp_client_operation_duration";
+    let mut family = to.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+    let (counts, seconds) = searches.durations();
+    let buckets: Vec<(f64, u64)> = SECONDS.into_iter().chain([f64::MAX]).zip(counts.iter().copied()).collect();
+    let count = counts.iter().sum();
+    let labels = [("mcp_method_name", "tools/call"), ("gen_ai_operation_name", "execute_tool")];
+    let mut encoder = family.encode_family(&labels)?;
+    encoder.encode_histogram::<[(&str, &str); 0]>(seconds, count, &buckets, None)?;
+    let mut family =
+        to.encode_descriptor("serin_canary_verdicts", "canaries asked, by what came of it", None, MetricType::Counter)?;
+    for kind in CanaryKind::ALL {
+        for (verdict, count) in VERDICTS.into_iter().zip(searches.verdicts(kind)) {
+            let labels = [("kind", kind.slug()), ("verdict", verdict)];
+            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
 }
 
 fn histogram(mut encoder: MetricEncoder, spread: Spread) -> Result<(), Error> {

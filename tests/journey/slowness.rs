@@ -48,7 +48,23 @@ async fn assert_shown_to_wait(stage: &Stage, body: &Value) {
     }
     let status = stage.json("/api/v1/status").await;
     assert_eq!((&status["monitors"]["states"]["up"], &status["monitors"]["waiting"]), (&1.into(), &1.into()));
-    assert!(stage.page("/metrics").await.contains("serin_monitor_up{monitor=\"cold\"} 1"));
+    let metrics = stage.page("/metrics").await;
+    for line in ["serin_monitor_up{monitor=\"cold\"} 1", "serin_canaries{monitor=\"cold\",answer=\"right\"} 3"] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    let figure = |name: &str| {
+        let line =
+            metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}: {metrics}"));
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let labels = "{mcp_method_name=\"tools/call\",gen_ai_operation_name=\"execute_tool\"}";
+    let searches = figure(&format!("mcp_client_operation_duration_seconds_count{labels}"));
+    let seconds = figure(&format!("mcp_client_operation_duration_seconds_sum{labels}"));
+    let right: f64 = ["keyword", "mixed"]
+        .map(|kind| figure(&format!("serin_canary_verdicts_total{{kind=\"{kind}\",verdict=\"right\"}}")))
+        .iter()
+        .sum();
+    assert!(searches >= 3.0 && searches == right && seconds > 0.4, "{searches} in {seconds} s, {right} right");
 }
 
 #[tokio::test(flavor = "multi_thread")]

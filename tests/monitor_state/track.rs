@@ -2,6 +2,7 @@
 
 use serin::domain::monitor::Monitor;
 use serin::domain::monitor_state::Decision;
+use serin::domain::paging::tell::Telling;
 use serin::domain::reason::Severity;
 use serin::domain::rules::After;
 
@@ -100,7 +101,7 @@ fn a_hit_rate_that_falls_is_a_ticket_until_it_is_back() {
 
     // After a restart: from what is kept of it.
     let mut resumed = patient();
-    resumed.state.restore_incident(opened.clone());
+    resumed.state.restore_incident(opened.clone(), Telling::remembered(true, Vec::new()));
     resumed.state.restore_track_record(scene.state.track_record().clone(), &scene.monitor);
     resumed.beats(&[(5, 60, WELL)]);
     assert_eq!(resumed.told, [""; 0], "what fell before a restart is neither over nor told again");

@@ -178,9 +178,7 @@ fn as_json(look: &Look) -> Value {
     let canaries = look.monitor.canaries.iter().zip(&look.proofs).map(|(canary, proof)| {
         json!({ "id": canary.id, "kind": canary.kind.slug(), "proof": proof.slug(), "said": proof.said() })
     });
-    let checks = look.checks.iter().map(
-        |check| json!({ "number": check.number, "name": check.name, "armed": check.is_armed(), "takes": check.lacks }),
-    );
+    let checks = look.checks.iter().map(|(check, why)| json!({ "check": check, "armed": why.is_none(), "takes": why }));
     json!({
         "id": look.monitor.id.as_str(),
         "requests": look.requests,

@@ -12,6 +12,8 @@ use crate::config::read::node::Node;
 use crate::config::read::reference::is_reference;
 use crate::domain::wording::as_written;
 
+/// Beats or answers in a row; more would be hours of silence.
+pub(in crate::config) const IN_A_ROW: RangeInclusive<u32> = 1..=1_000;
 /// What leaves a number to us.
 pub(in crate::config) const AUTO: &str = "auto";
 const DURATION_MEND: &str = "a whole number and a unit: 500ms, 60s, 20m, 72h or 1d";

@@ -2,8 +2,8 @@
 
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
+use crate::config::check::numbers::IN_A_ROW;
 use crate::config::check::reach::flag;
-use crate::config::check::rules::IN_A_ROW;
 use crate::config::read::node::MapEntry;
 use crate::domain::reason::Severity;
 use crate::domain::rules::{CheckRule, ChunksCheck, ListsCheck, QualityChecks, ResultsCheck, ShrinksRule};

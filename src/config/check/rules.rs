@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::keys;
 use crate::config::check::layers::Layers;
+use crate::config::check::numbers::IN_A_ROW;
 use crate::config::check::quality_checks::{quality_checks, shrinks};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::{MapEntry, Node};
@@ -30,8 +31,6 @@ const WINDOWS: RangeInclusive<Duration> = SECOND..=WINDOW_MAX;
 pub(in crate::config) const EVERY: RangeInclusive<Duration> = SECOND..=DAY;
 /// Tokens that a limit may be: the greatest contexts there are hold a few million.
 const TOKENS: RangeInclusive<u32> = 1..=10_000_000;
-/// Beats or answers in a row; more would be hours of silence.
-pub(in crate::config) const IN_A_ROW: RangeInclusive<u32> = 1..=1_000;
 /// A percentile over fewer samples is one bad call (DESIGN §4).
 const LATENCY_SAMPLES_MIN: u32 = 20;
 /// Samples that a window nobody wrote has room for. Calls that fail leave none, and a beat may come late: with room for

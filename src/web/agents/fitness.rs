@@ -122,7 +122,7 @@ fn grounds(standing: &dyn Standing, now: DateTime<Utc>) -> Vec<(FitnessLevel, Gr
         }
     }
     let figures = standing.figures();
-    let CanariesGlance { not_right, finding, found: right } = figures.canaries;
+    let CanariesGlance { not_right, finding, found: right, .. } = figures.canaries;
     // One wrong answer opens nothing yet, and an agent should not present the next one as fact.
     if not_right > 0 {
         let fit = if finding > 0 && right == 0 { FitnessLevel::Unfit } else { FitnessLevel::Degraded };
