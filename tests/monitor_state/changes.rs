@@ -69,8 +69,8 @@ fn answers(seen: &mut Observation, sources: &[&str], score: f64, chars: u32) {
 
 const USUAL: [&str; 4] = ["a.md", "b.md", "c.md", "d.md"];
 
-/// `.` as pinned, `l` other lists, `s` other scores, `b` both, `c` short chunks, `p` partial, `v` no vectors, `m` another
-/// model, `w` noise alone.
+/// `.` as pinned, `l` other lists, `s` other scores, `b` both, `c` short chunks, `p` partial, `v` no vectors, `V` the same
+/// where words alone find one result, `k` one result for all, `m` another model, `w` noise alone.
 fn beats(scene: &mut Scene, beats: &str) {
     for look in beats.chars() {
         scene.beat(60, |seen| {
@@ -87,7 +87,8 @@ fn beats(scene: &mut Scene, beats: &str) {
                 let is_meaning = at % 2 == 1;
                 match look {
                     'p' => answer.self_reported = vec!["partial: true".to_owned()],
-                    'v' if is_meaning => answer.hits.clear(),
+                    'v' | 'V' if is_meaning => answer.hits.clear(),
+                    'V' | 'k' => answer.hits.truncate(1),
                     'm' if is_meaning => answer.hits.iter_mut().for_each(|hit| hit.source = format!("n{at}.md")),
                     'm' => answer.hits[1..].iter_mut().for_each(|hit| hit.source.insert(0, 'n')),
                     'w' => answer.hits.iter_mut().for_each(|hit| hit.source = format!("n{at}.md")),
@@ -194,6 +195,8 @@ fn what_is_broken_is_named_with_and_without_a_lock() {
         check(sentence, monitor.clone(), "...mmm", &["6 opened quality embedding_mismatch"]);
         check(sentence, monitor, "...www", &["6 opened quality embedding_mismatch"]);
     }
+    check("lists that got shorter too far lost no source", pinned(), "...VVV", &["6 opened quality vector_arm_down"]);
+    check("lists that are cut for all", pinned(), "...kkk", &["6 opened quality result_malformed"]);
     let mut scene = Scene::new(pinned());
     beats(&mut scene, "...mmm");
     let open = scene.state.incident(Signal::Quality).unwrap();

@@ -49,10 +49,11 @@ fn by_expectation(canary: &Canary, search: &Search, form: Option<PinnedForm<'_>>
     if let Some((reason, seen)) = malformed(answer) {
         return wrong(reason, None, seen);
     }
+    let rank = rank_of(&canary.expect, &answer.hits);
     if let Some(seen) = form.and_then(|form| deformed(form, answer)) {
-        return wrong(FailureReason::ResultMalformed, None, seen);
+        return wrong(FailureReason::ResultMalformed, rank, seen);
     }
-    match rank_of(&canary.expect, &answer.hits) {
+    match rank {
         Some(rank) if rank <= canary.within => AskVerdict::Right { rank: Some(rank) },
         rank => {
             let place = rank.map_or_else(|| "not found".to_owned(), |rank| format!("at rank {rank}"));

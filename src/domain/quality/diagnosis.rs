@@ -52,7 +52,12 @@ pub(crate) fn diagnose(
     let cached = of_cache(&wrong, &roll);
     let is_cached = cached.is_some();
     let (symptom, alike) = cached.unwrap_or_else(|| reason(&wrong));
-    let named = (!is_cached).then(|| broken(&symptoms(&roll, pinned, horizon), symptom, horizon.turned_at.is_some()));
+    let named = (!is_cached).then(|| {
+        // What lost its source says which part is broken, however many others are only malformed.
+        let lost: Vec<_> = wrong.iter().filter(|(canary, state)| is_lost(canary, state)).copied().collect();
+        let symptom = if lost.is_empty() { symptom } else { reason(&lost).0 };
+        broken(&symptoms(&roll, pinned, horizon), symptom, horizon.turned_at.is_some())
+    });
     let named = named.flatten();
     let extent = roll.extent(horizon, if named.is_some() { wrong.len() } else { alike });
     let kinds = roll.kinds();
@@ -94,7 +99,8 @@ fn symptoms(roll: &Roll<'_>, pinned: Option<&Pinned>, horizon: Horizon) -> Vec<S
         let (look, pinned) = (look(state), pinned.and_then(|pinned| pinned.canary(canary)));
         let before = state.and_then(|state| state.look_before.as_deref());
         let baseline = Baseline { pinned, before };
-        let (look, is_lost) = (look.as_deref(), *heard == CanaryHeard::Wrong);
+        let is_lost = *heard == CanaryHeard::Wrong && state.is_none_or(|state| is_lost(canary, state));
+        let look = look.as_deref();
         let source = before.and_then(|before| before.right_source).or_else(|| {
             let mut accepted = pinned.into_iter().flat_map(|pinned| pinned.lists.iter().flatten());
             accepted.find(|source| canary::expects(canary, source)).map(|source| fingerprint(source))
@@ -150,6 +156,12 @@ fn of_cache(wrong: &[(&Canary, &CanaryState)], roll: &Roll<'_>) -> Option<(Failu
     let is_mixed_up = wrong.iter().any(is_anothers);
     let reason = if is_mixed_up { FailureReason::CacheFalseHit } else { FailureReason::CacheStale };
     Some((reason, wrong.len()))
+}
+
+/// Whether a wrong answer lost its source: one that is cut short and still has it did not.
+fn is_lost(canary: &Canary, state: &CanaryState) -> bool {
+    !matches!(&state.last, Some(AskVerdict::Wrong { reason: FailureReason::ResultMalformed, rank: Some(rank), .. })
+        if *rank <= canary.within)
 }
 
 /// The cause, and how many are wrong in just this way.
