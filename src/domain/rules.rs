@@ -153,7 +153,7 @@ pub struct ContractRule {
 /// How many wrong answers of a canary in a row are an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
-    /// As few as this server's own blips allow; see [`crate::domain::monitor_state::MonitorState::after`].
+    /// As few as this server's own blips allow.
     Auto,
     /// So many, whatever it costs in false pages.
     Answers(u32),

@@ -30,6 +30,9 @@ pub(in crate::config) use pins::of_pinned;
 const NAMED_BEFORE: &[(&str, &str)] =
     &[("close_sessions", "proxy"), ("rules.health", "rules.quality"), ("rules.freshness", "rules.context")];
 
+/// What `rules.quality.after` was before it could be left to us.
+const AFTER_BEFORE: u32 = 3;
+
 /// Everything about a monitor. Its canaries are one key, by their hashes.
 pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
     let Monitor {
@@ -326,9 +329,12 @@ impl Definition {
         self.key("rules.contract.wording").text(wording.slug());
         let QualityRule { within, after, severity, checks, line: _ } = quality;
         self.key("rules.quality.within").count(*within as usize);
-        // No number is 0.
-        let after = if let After::Answers(answers) = after { *answers } else { 0 };
-        self.key("rules.quality.after").count(after as usize);
+        // To leave it to us is what was 3 before, and keeps its hash; to write 3 says more now.
+        let answers = if let After::Answers(answers) = after { *answers } else { AFTER_BEFORE };
+        self.key("rules.quality.after").count(answers as usize);
+        if *after == After::Answers(AFTER_BEFORE) {
+            self.text("written");
+        }
         self.key("rules.quality.severity").text(severity.slug());
         self.checks(checks);
         self.key("rules.context").flag(context.is_some());

@@ -146,17 +146,17 @@ pub(super) fn count_blip(blips: &mut BlipRecord, was: (Phase, u32), state: &Cana
 pub(super) fn decide(state: &mut CanaryState, by: AnsweredBy, turn: Turn) -> KindAnswers {
     if state.is_confirmed() {
         // Harm that is told already is no slow fall, and must not be one when it is over.
-        state.awaits_look = false;
+        state.look_due = false;
         return KindAnswers::default();
     }
     let is_wrong = state.is_wrong();
     // A right answer of a cache says nothing of the index.
     let in_turn = turn == Turn::Scheduled && (by.index || is_wrong);
     if is_wrong && state.wrong_in_a_row < LOOKS {
-        state.awaits_look |= in_turn;
+        state.look_due |= in_turn;
         return KindAnswers::default();
     }
-    let asked = u32::from(in_turn) + u32::from(std::mem::take(&mut state.awaits_look));
+    let asked = u32::from(in_turn) + u32::from(std::mem::take(&mut state.look_due));
     KindAnswers { right: if is_wrong { 0 } else { asked }, asked }
 }
 

@@ -56,7 +56,7 @@ pub struct CanaryState {
     /// Its way from one forbidden source to a leak and back; none where its answers name none.
     pub leak: Option<Box<SignalState>>,
     /// Whether a wrong answer in its turn is not yet taken for erosion: it may turn right by the third look.
-    pub awaits_look: bool,
+    pub look_due: bool,
     /// Which list of sources the last answer brought; equal lists, equal fingerprints. None: not known.
     pub list: Option<u64>,
     /// What the index last answered; none where it did not yet.
@@ -84,7 +84,7 @@ impl CanaryState {
             doubts_index: false,
             right_past_caches: false,
             leak: None,
-            awaits_look: false,
+            look_due: false,
             list: None,
             look: None,
             look_before: None,
