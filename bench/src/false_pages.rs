@@ -17,6 +17,7 @@ use serin::domain::monitor_state::{Beat, Decision, MonitorState};
 use serin::domain::observation::{BeatKind, Observation};
 use serin::domain::outcome::{AskVerdict, Outcome, Verdict};
 use serin::domain::reason::{FailureReason, Severity};
+use serin::domain::route::Route;
 use serin::domain::schedule::{self, Doubt, PlannedAsk};
 use serin::domain::secret::{Address, Secret};
 use serin::domain::signal::Signal;
@@ -242,10 +243,10 @@ impl Server {
         let asks = planned.iter().map(|ask| self.verdict(ask.canary)).collect();
         let outcome = Outcome { verdict: Verdict::Good, findings: Vec::new(), asks };
         self.turn += planned.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
-        let provenance = Provenance::default();
-        let covered = Duration::from_secs(60);
+        let (provenance, covered) = (Provenance::default(), Duration::from_secs(60));
+        let (monitor, routes) = (&self.monitor, [Route { to: vec!["oncall".to_owned()], ..Route::default() }]);
         let beat =
-            Beat { monitor: &self.monitor, provenance: &provenance, seen: &seen, outcome: &outcome, covered, now };
+            Beat { monitor, provenance: &provenance, routes: &routes, seen: &seen, outcome: &outcome, covered, now };
         let (next, decisions) = self.state.weigh(beat, &mut String::new);
         self.state = next;
         self.beat += 1;
