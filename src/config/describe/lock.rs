@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn numbers_are_written_as_short_as_they_are_judged() {
         for (number, expected) in
-            [(0.5, "0.5"), (rounded(0.81), "0.81"), (rounded(1.0 / 61.0), "0.01639"), (0.0, "0"), (-3.0, "-3")]
+            [(0.5, "0.5"), (rounded(0.81), "0.81"), (rounded(1.0 / 61.0), "0.016396"), (0.0, "0"), (-3.0, "-3")]
         {
             let written = figure(number);
             assert_eq!(written, expected);
