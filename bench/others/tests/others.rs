@@ -1,5 +1,8 @@
 //! The server finds in documents of others what plain BM25 finds, at least: two corpora of the six, some chunks of each. With
 //! weights (feature `weights`) it finds more.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where what it stands on is missing")]
+
 use std::path::Path;
 use std::process::Command;
 

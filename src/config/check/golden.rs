@@ -9,11 +9,14 @@ use crate::config::read::json_lines;
 use crate::config::read::node::Node;
 use crate::config::read::source::ConfigSource;
 
+/// The number of a golden set among all files; else why it was not read, and the mend.
+type Found = Result<usize, (String, String)>;
+
 /// The golden sets of all files.
 #[derive(Debug, Default)]
 pub(in crate::config) struct GoldenSets<'a> {
-    /// What each file names: the number of the file that was read among all, else why none was, and the mend.
-    names: HashMap<usize, HashMap<String, Result<usize, (String, String)>>>,
+    /// What each file names.
+    names: HashMap<usize, HashMap<String, Found>>,
     /// Their lines, by the number of the file.
     lines: HashMap<usize, Rc<[Node<'a>]>>,
 }

@@ -62,7 +62,8 @@ mod tests {
         let falling = [Some(0.9), Some(0.8), Some(0.8), Some(0.1)];
         let rising = [Some(0.9), Some(0.1), Some(0.8), Some(0.1)];
         let none: [Option<f64>; 4] = [None; 4];
-        let rows: [(&PinnedCanary, &[Option<f64>], Option<&str>, &str); 8] = [
+        type Row<'r> = (&'r PinnedCanary, &'r [Option<f64>], Option<&'r str>, &'r str);
+        let rows: [Row<'_>; 8] = [
             (&usual, &falling, None, "as pinned"),
             (&usual, &falling[..2], None, "half of the fewest"),
             (&usual, &falling[..1], Some("1 result, 4 to 5 are pinned"), "less than half of them"),
