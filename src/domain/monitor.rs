@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::pinned::Pinned;
+use crate::domain::pinned::{Pinned, PinnedCanary};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rules::Rules;
 use crate::domain::search::Search;
@@ -276,6 +276,12 @@ pub struct Canary {
 }
 
 impl Canary {
+    /// What is pinned of it as it is declared, where its answers came from the index.
+    pub fn pinned<'p>(&self, pinned: &'p Pinned) -> Option<&'p PinnedCanary> {
+        let known = pinned.canaries.get(&self.id).filter(|_| pinned.reached_index)?;
+        (known.definition_hash == self.definition_hash).then_some(known)
+    }
+
     /// A search of which only the question is known: it expects nothing.
     pub fn undeclared(id: &str, query: &str, kind: CanaryKind) -> Self {
         Self {

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::monitor::Canary;
 use crate::domain::tools::Listing;
 
 /// What is pinned of one monitor.
@@ -29,14 +28,6 @@ pub struct Pinned {
     pub canaries: BTreeMap<String, PinnedCanary>,
     /// The accepted list of tools with the server's instructions; none where the entry holds none.
     pub tools: Option<Arc<Listing>>,
-}
-
-impl Pinned {
-    /// What is pinned of a canary as it is declared, where its answers came from the index.
-    pub fn canary(&self, canary: &Canary) -> Option<&PinnedCanary> {
-        let pinned = self.canaries.get(&canary.id).filter(|_| self.reached_index)?;
-        (pinned.definition_hash == canary.definition_hash).then_some(pinned)
-    }
 }
 
 /// How one canary was answered.

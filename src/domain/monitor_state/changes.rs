@@ -160,7 +160,7 @@ impl MonitorState {
     fn compared<'a>(&'a self, pinned: &'a Pinned, monitor: &'a Monitor, since: DateTime<Utc>) -> Vec<Compared<'a>> {
         let of = |canary: &'a Canary| {
             let look = self.canaries.get(&canary.id)?.look.as_deref().filter(|look| look.at >= since)?;
-            Some(Compared { look, pinned: pinned.canary(canary)? })
+            Some(Compared { look, pinned: canary.pinned(pinned)? })
         };
         monitor.canaries.iter().filter_map(of).collect()
     }
@@ -183,7 +183,7 @@ impl MonitorState {
         let monitor = beat.monitor;
         let (since, beats) = self.changes.round.unwrap_or((beat.now, 0));
         let compared = self.compared(pinned, monitor, since);
-        let all = monitor.canaries.iter().filter(|canary| pinned.canary(canary).is_some()).count();
+        let all = monitor.canaries.iter().filter(|canary| canary.pinned(pinned).is_some()).count();
         let length = monitor.canaries.len().div_ceil(monitor.per_beat().max(1) as usize);
         let is_over = compared.len() == all || beats + 1 >= length * ROUND_PATIENCE;
         if all < ROUND_MIN || !is_over {

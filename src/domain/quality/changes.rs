@@ -246,7 +246,7 @@ impl ChangeCheck {
                 "needs an entry in monitors.lock whose answers came from the index, not from a cache".to_owned(),
             );
         }
-        let count = monitor.canaries.iter().filter_map(|canary| pinned.canary(canary)).filter(|one| has(one)).count();
+        let count = monitor.canaries.iter().filter_map(|canary| canary.pinned(pinned)).filter(|one| has(one)).count();
         let (what, least) = match self {
             Self::SelfReported => return None,
             Self::Chunks => ("a length", 1),

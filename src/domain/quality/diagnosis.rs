@@ -96,7 +96,7 @@ fn symptoms(roll: &Roll<'_>, pinned: Option<&Pinned>, horizon: Horizon) -> Vec<S
     };
     let looks: Vec<Arc<Look>> = heard().filter_map(|(_, state, _)| look(state)).collect();
     let of = |(canary, state, heard): &(&Canary, Option<&CanaryState>, CanaryHeard)| {
-        let (look, pinned) = (look(state), pinned.and_then(|pinned| pinned.canary(canary)));
+        let (look, pinned) = (look(state), pinned.and_then(|pinned| canary.pinned(pinned)));
         let before = state.and_then(|state| state.look_before.as_deref());
         let baseline = Baseline { pinned, before };
         let is_lost = *heard == CanaryHeard::Wrong && state.is_none_or(|state| is_lost(canary, state));

@@ -19,7 +19,7 @@ impl<'a> PinnedForm<'a> {
     /// Of a canary; none where nothing is pinned of it, or nothing is to be judged by it.
     pub(crate) fn of(monitor: &'a Monitor, canary: &Canary) -> Option<Self> {
         let results = &monitor.rules.quality.checks.results;
-        let pinned = monitor.pinned.as_ref()?.canary(canary)?;
+        let pinned = canary.pinned(monitor.pinned.as_ref()?)?;
         results.judge.then_some(Self { pinned, least: results.least })
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn past_caches(monitor: &Monitor, way: Option<FreshWay>) -> Option<St
 
 fn results(monitor: &Monitor) -> Option<String> {
     let pinned = monitor.pinned.as_ref();
-    let is_any = pinned.is_some_and(|pinned| monitor.canaries.iter().any(|canary| pinned.canary(canary).is_some()));
+    let is_any = pinned.is_some_and(|pinned| monitor.canaries.iter().any(|canary| canary.pinned(pinned).is_some()));
     match () {
         () if !monitor.rules.quality.checks.results.judge => Some(OFF.to_owned()),
         () if !is_any => Some("needs a canary in monitors.lock that the index answered".to_owned()),
