@@ -147,6 +147,8 @@ async fn a_database_of_the_version_before_answers_the_same() {
     for step in [
         "CREATE INDEX beats_of_monitor ON beats (monitor, started_at)",
         "DROP TABLE texts",
+        "DROP TABLE locks",
+        "DROP TABLE holds",
         "ALTER TABLE beats ADD COLUMN lock_hash TEXT",
         "ALTER TABLE beats DROP COLUMN lock",
         "ALTER TABLE beats DROP COLUMN signals",

@@ -132,7 +132,7 @@ async fn a_restart_resumes_everything() {
     assert_eq!((hour.due, hour.seen, hour.up), (1, 1, 1), "coverage is counted");
 
     let mut quiet = signal;
-    quiet.state = SignalState::quiet(at(20));
+    (quiet.state, quiet.detector) = (SignalState::quiet(at(20)), None);
     store.commit(ChangeSet { signals: vec![quiet], ..ChangeSet::default() }).await.expect("committed");
     assert_eq!(store.signal_states().await, Ok(vec![]), "a quiet signal with nothing to remember has no row");
     store.close().await;

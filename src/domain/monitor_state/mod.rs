@@ -5,10 +5,11 @@
 //! outside its return value, so a beat that cannot be remembered leaves the old state in force.
 //!
 //! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
-//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks` and `changes`, `decisions` (what
-//! opens, changes and ends) on `thresholds`, `telling` (what holds an open incident, and what is told).
+//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks`, `change_rounds` and `changes`,
+//! `decisions` (what opens, changes and ends) on `thresholds`, `telling` (what holds an open incident, and what is told).
 
 mod cause;
+mod change_rounds;
 mod changes;
 mod decisions;
 mod hearing;

@@ -1,0 +1,141 @@
+//! What a beat, and a round of canaries, says of changes without harm.
+//!
+//! A round is the time in which each pinned canary was answered once; while something is in doubt no round is judged,
+//! since lists of a fault are no change.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::monitor::{Canary, Monitor};
+use crate::domain::monitor_state::cause::Cause;
+use crate::domain::monitor_state::changes::{Found, is_about_change};
+use crate::domain::monitor_state::state::{Beat, MonitorState};
+use crate::domain::observation::Stage;
+use crate::domain::outcome::Evidence;
+use crate::domain::pinned::Pinned;
+use crate::domain::quality::changes::{
+    ChangeCheck, Compared, Judged, ROUND_MIN, chunks_resized, lists_moved, scores_moved, self_reported,
+};
+use crate::domain::signal::Signal;
+
+/// How many times as long as it has to take a round may last: calls fail, and caches answer some.
+const ROUND_PATIENCE: usize = 3;
+
+impl MonitorState {
+    /// Takes in what this beat says of changes.
+    pub(super) fn hear_changes(&mut self, beat: Beat<'_>) {
+        self.changes.follow(beat.monitor);
+        let checks = &beat.monitor.rules.quality.checks;
+        let answered = || beat.seen.asks.iter().filter_map(|ask| Some((ask, ask.result.as_ref()?.as_ref().ok()?)));
+        let words = self_reported(answered().map(|(_, answer)| answer));
+        let judged = match () {
+            () if !words.is_empty() => Judged::Other(admitted(&words)),
+            // What a cache says is of another day.
+            () if answered().any(|(ask, _)| beat.seen.reached_index(ask)) => Judged::Same,
+            () => Judged::Unknown,
+        };
+        self.changes.hear(ChangeCheck::SelfReported, judged, checks, beat.now);
+        let Some(pinned) = beat.monitor.pinned.as_deref() else { return };
+        if self.is_any_doubted() {
+            self.changes.round = None;
+            return;
+        }
+        let judged = self.judge_chunks(pinned, beat);
+        self.changes.hear(ChangeCheck::Chunks, judged, checks, beat.now);
+        let (lists, scores) = self.judge_round(pinned, beat);
+        self.changes.hear(ChangeCheck::Lists, lists, checks, beat.now);
+        self.changes.hear(ChangeCheck::Scores, scores, checks, beat.now);
+    }
+
+    /// Canaries that the index answered since then, beside what is pinned of them.
+    fn compared<'a>(&'a self, pinned: &'a Pinned, monitor: &'a Monitor, since: DateTime<Utc>) -> Vec<Compared<'a>> {
+        let of = |canary: &'a Canary| {
+            let look = self.canaries.get(&canary.id)?.look.as_deref().filter(|look| look.at >= since)?;
+            Some(Compared { look, pinned: canary.pinned(pinned)? })
+        };
+        monitor.canaries.iter().filter_map(of).collect()
+    }
+
+    fn judge_chunks(&self, pinned: &Pinned, beat: Beat<'_>) -> Judged<Found> {
+        let chunks = &beat.monitor.rules.quality.checks.chunks;
+        match chunks_resized(&self.compared(pinned, beat.monitor, beat.now), chunks) {
+            Judged::Unknown => Judged::Unknown,
+            Judged::Same => Judged::Same,
+            Judged::Other(ratio) => Judged::Other(Found {
+                said: format!("chunks are {ratio:.2} times as long as pinned, no right answer is lost"),
+                evidence: vec![Evidence::new("chunk_length_ratio", format!("{ratio:.2}"))],
+                is_rescaled: false,
+            }),
+        }
+    }
+
+    /// Lists and first scores of the round that ends with this beat, where one does.
+    fn judge_round(&mut self, pinned: &Pinned, beat: Beat<'_>) -> (Judged<Found>, Judged<Found>) {
+        let monitor = beat.monitor;
+        let (since, beats) = self.changes.round.unwrap_or((beat.now, 0));
+        let compared = self.compared(pinned, monitor, since);
+        let all = monitor.canaries.iter().filter(|canary| canary.pinned(pinned).is_some()).count();
+        let length = monitor.canaries.len().div_ceil(monitor.per_beat().max(1) as usize);
+        let is_over = compared.len() == all || beats + 1 >= length * ROUND_PATIENCE;
+        if all < ROUND_MIN || !is_over {
+            self.changes.round = Some((since, beats + 1));
+            return (Judged::Unknown, Judged::Unknown);
+        }
+        let lists = match lists_moved(&compared, &monitor.rules.quality.checks.lists) {
+            Judged::Unknown => Judged::Unknown,
+            Judged::Same => Judged::Same,
+            Judged::Other(moved) => {
+                Judged::Other(Found { said: moved.said(), evidence: moved.evidence(), is_rescaled: false })
+            }
+        };
+        let scores = match scores_moved(&compared, pinned.scale) {
+            Judged::Unknown => Judged::Unknown,
+            Judged::Same => Judged::Same,
+            Judged::Other(moved) => Judged::Other(Found {
+                said: moved.said(),
+                evidence: moved.evidence(),
+                is_rescaled: moved.is_rescaled(),
+            }),
+        };
+        self.changes.round = None;
+        (lists, scores)
+    }
+
+    /// The change that *quality* tells, where one stands and nothing worse is told or just over.
+    pub(super) fn change(&self, beat: Beat<'_>) -> Option<Cause> {
+        let rule = &beat.monitor.rules.quality;
+        if !self.incident(Signal::Quality).is_none_or(is_about_change) {
+            return None;
+        }
+        let (reason, severity, summary) = self.changes.told(&rule.checks)?;
+        let mut evidence: Vec<Evidence> = Vec::new();
+        for found in ChangeCheck::ALL.into_iter().filter_map(|check| self.changes.found(check)) {
+            let is_new = |one: &&Evidence| !evidence.iter().any(|known| known.key == one.key);
+            evidence.extend(found.evidence.iter().filter(is_new).cloned().collect::<Vec<_>>());
+        }
+        Some(Cause {
+            reason,
+            severity,
+            stage: Stage::Search,
+            line: rule.line,
+            summary,
+            evidence,
+            health: Vec::new(),
+            counted: None,
+        })
+    }
+
+    /// Whether an open incident tells of a change that the file still wants told.
+    pub(super) fn is_change_wanted(&mut self, monitor: &Monitor) -> bool {
+        self.changes.follow(monitor);
+        self.incident(Signal::Quality).is_some_and(is_about_change)
+            && self.changes.told(&monitor.rules.quality.checks).is_some()
+    }
+}
+
+fn admitted(words: &[String]) -> Found {
+    Found {
+        said: format!("answers say of themselves: {}", words.join(", ")),
+        evidence: vec![Evidence::new("self_reported", words.join(", "))],
+        is_rescaled: false,
+    }
+}
