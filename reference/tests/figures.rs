@@ -69,6 +69,7 @@ const LOOK_ELSEWHERE: &[Fault] = &[
     Fault::IndexFrozen,
     Fault::AuthRequired,
     Fault::SchemaDrift,
+    Fault::ScoresHidden,
     Fault::Refused,
 ];
 
