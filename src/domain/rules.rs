@@ -175,7 +175,7 @@ pub struct QualityRule {
 }
 
 /// What else of answers is judged, beside whether they are right (RETRIEVAL.md §3). Most of it takes a lock to compare
-/// with; see [`crate::domain::quality::armed`].
+/// with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QualityChecks {
     /// Too few results, missing scores, a broken order; such an answer is wrong.

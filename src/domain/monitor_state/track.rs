@@ -41,7 +41,7 @@ impl MonitorState {
         }
     }
 
-    /// The number of [`MonitorState::after`].
+    /// How many wrong answers in a row are an incident of this monitor now.
     pub fn answers_in_a_row(&self, monitor: &Monitor) -> u32 {
         self.after(monitor).answers
     }
