@@ -21,6 +21,9 @@ pub(crate) struct DrillArgs {
     /// Seeds that each fault is tried with which strikes only a part, or draws; others are tried once.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEEDS_MAX)))]
     pub seeds: u32,
+    /// The first of these seeds: others than those that something was tuned on.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub first_seed: u64,
     /// Only this fault or this shape of server (fused, cosine, reranked, scoreless); may be given several times.
     #[arg(long, value_name = "FAULT|SHAPE")]
     pub only: Vec<String>,
@@ -115,7 +118,7 @@ async fn drill(args: &DrillArgs, shapes: &[Shape], cases: &[&'static Case]) -> a
     let mut cells = Vec::new();
     // One after the other: servers that share a processor are slow for another reason than the one that is drilled.
     for (remembers, shape) in remembers.iter().flat_map(|on| shapes.iter().map(|shape| (*on, *shape))) {
-        cells.extend(Box::pin(on_stand(shape, remembers, cases, args.seeds)).await?);
+        cells.extend(Box::pin(on_stand(shape, remembers, cases, args)).await?);
     }
     let place = |cell: &Cell| cases.iter().position(|case| case.name == cell.case);
     cells.sort_by_key(|cell| (!cell.cache, place(cell), cell.shape, cell.seed));
@@ -123,14 +126,19 @@ async fn drill(args: &DrillArgs, shapes: &[Shape], cases: &[&'static Case]) -> a
 }
 
 /// Every cell of one shape, one after the other.
-async fn on_stand(shape: Shape, remembers: bool, cases: &[&'static Case], seeds: u32) -> anyhow::Result<Vec<Cell>> {
+async fn on_stand(
+    shape: Shape,
+    remembers: bool,
+    cases: &[&'static Case],
+    args: &DrillArgs,
+) -> anyhow::Result<Vec<Cell>> {
     let stand = Stand::make(shape, remembers).await?;
     let baseline = Box::pin(trial::baseline(&stand)).await?;
     tracing::info!(shape = shape.slug(), remembers, canaries = baseline.canaries.len(), "a stand is up");
     let mut cells = Vec::new();
     for case in cases.iter().filter(|case| case.shapes.contains(&shape) && (remembers || !case.needs_cache)) {
-        let seeds = if case.is_drawn { u64::from(seeds) } else { 1 };
-        for seed in 1..=seeds {
+        let seeds = if case.is_drawn { args.seeds } else { 1 };
+        for seed in (args.first_seed..).take(seeds as usize) {
             let cell = Box::pin(trial::run(&stand, &baseline, case, seed)).await?;
             anstream::eprintln!("{}", cell.line());
             cells.push(cell);
