@@ -43,6 +43,10 @@ pub struct PinnedCanary {
     pub results: (u32, u32),
     /// The median of its results' lengths in characters; none where no result had a text.
     pub chars: Option<u32>,
+    /// The first result's length in characters, where it was the same in every run.
+    pub first_chars: Option<u32>,
+    /// Whether one text came twice in some run: servers that show a summary in each result do that.
+    pub repeats: bool,
     /// Whether scores fell from each result to the next in every run: fused ranks beside other scores may well not.
     pub sorted: bool,
 }

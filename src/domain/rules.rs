@@ -190,6 +190,8 @@ pub struct QualityChecks {
     pub reranker: Option<Severity>,
     /// Chunks of other lengths.
     pub chunks: ChunksCheck,
+    /// One question asked twice, and two lists.
+    pub relations: CheckRule,
 }
 
 impl QualityChecks {
@@ -201,6 +203,7 @@ impl QualityChecks {
         scores: CheckRule { after: 2, severity: Some(Severity::Notice) },
         reranker: Some(Severity::Ticket),
         chunks: ChunksCheck { factor: 2, rule: CheckRule { after: 3, severity: Some(Severity::Notice) } },
+        relations: CheckRule { after: 3, severity: Some(Severity::Ticket) },
     };
 }
 

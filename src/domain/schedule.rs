@@ -35,7 +35,7 @@ pub enum Command {
 }
 
 /// Canaries asked in one beat at most, re-asks included: each is a paid call on somebody's server. What is asked to know
-/// how far a fault reaches comes on top, once a fault, as far as the day's calls allow.
+/// how far a fault reaches comes on top, once a fault, and a question that is asked twice, as far as the day's calls allow.
 pub const ASKS_MAX: usize = 8;
 /// `list_sources` is asked this often.
 pub const SOURCES_EVERY: Duration = Duration::from_secs(3600);
@@ -220,6 +220,16 @@ pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -
     let variant = if of_caches { Variant::Plain } else { Variant::Fresh };
     asks.extend(further.take(more).map(|canary| PlannedAsk { canary, turn: Turn::ReAsk, variant }));
     asks
+}
+
+/// Asks the first question that reaches the index a second time, right after the first, so that both lists can be
+/// compared; nothing where none does.
+pub fn ask_twice(asks: &mut Vec<PlannedAsk>, knows_way: bool) {
+    let reaches = |ask: &PlannedAsk| ask.variant == Variant::Fresh || !knows_way;
+    if let Some(at) = asks.iter().position(reaches) {
+        let again = PlannedAsk { turn: Turn::ReAsk, ..asks[at] };
+        asks.insert(at + 1, again);
+    }
 }
 
 /// How the round asks at its `nth` place: past caches, so that the index answers; in one round of five plainly, as users

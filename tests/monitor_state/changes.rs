@@ -38,6 +38,8 @@ fn lock(hash: &str) -> Pinned {
             top_score: Some(PinnedScore { median: 0.5, mad: 0.0 }),
             results: (4, 4),
             chars: Some(600),
+            first_chars: Some(600),
+            repeats: false,
             sorted: true,
         };
         (id, canary)

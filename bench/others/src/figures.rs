@@ -124,7 +124,7 @@ fn reliability(whole: &[&Answered], half: Half) {
     }
     row("error of ten bins; area under the curve", &format!("{error:.3}; {:.3}", area(&scored)), "≤ .08; ≥ .75");
     let of_half: Vec<&Answered> = whole.iter().copied().filter(|one| one.asked.half == half).collect();
-    threshold::print(&of_half, half);
+    threshold::print(&of_half);
 }
 
 /// The chance that of two sources the one that answers has the higher score; `scored` is sorted.

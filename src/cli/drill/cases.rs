@@ -10,7 +10,7 @@ use crate::cli::drill::shape::Shape;
 use crate::domain::reason::FailureReason as R;
 
 /// Beats that a fault is given to be named, where each costs little.
-const BEATS_MAX: u32 = 24;
+const BEATS_MAX: u32 = 40;
 /// Where each beat waits for answers that are late.
 const SLOW_BEATS_MAX: u32 = 12;
 const ALL: &[Shape] = &Shape::ALL;

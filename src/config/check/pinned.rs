@@ -37,12 +37,12 @@ const TOOL_BYTES_MAX: usize = 256 * 1024;
 
 /// How the answers of an entry came.
 pub const ANSWERED: [(&str, bool); 2] = [("from the index", true), ("through a cache", false)];
-/// What `sorted` says.
+/// What `sorted` and `repeats` say.
 const TRUTHS: &[(&str, bool)] = &[("true", true), ("false", false)];
 
 const KEYS: &[&str] = &["version", "monitors"];
 const ENTRY_KEYS: &[&str] = &["runs", "answered", "server", "scale", "relations", "canaries", "instructions", "tools"];
-const CANARY_KEYS: &[&str] = &["asked", "results", "lists", "top_score", "chars", "sorted"];
+const CANARY_KEYS: &[&str] = &["asked", "results", "lists", "top_score", "chars", "first_chars", "repeats", "sorted"];
 
 /// The lock's text, what it is as a tree, and the file that it is.
 #[derive(Debug)]
@@ -202,6 +202,9 @@ fn canary(checker: &mut Checker<'_>, one: &MapEntry<'_>) -> Option<PinnedCanary>
     let top = fields.get("top_score");
     let top_score = top.and_then(|entry| numbers(checker, "'top_score'", &entry.value, ["median", "mad"]));
     let chars = fields.get("chars").and_then(|entry| checker.whole("'chars'", &entry.value, 0..=u32::MAX));
+    let first_chars = fields.get("first_chars");
+    let first_chars = first_chars.and_then(|entry| checker.whole("'first_chars'", &entry.value, 0..=u32::MAX));
+    let repeats = fields.get("repeats").and_then(|entry| checker.choice("'repeats'", &entry.value, TRUTHS));
     let sorted = required(checker, &what, fields, "sorted", "`true` or `false`");
     let sorted = sorted.and_then(|entry| checker.choice("'sorted'", &entry.value, TRUTHS));
     Some(PinnedCanary {
@@ -210,6 +213,8 @@ fn canary(checker: &mut Checker<'_>, one: &MapEntry<'_>) -> Option<PinnedCanary>
         top_score: top_score.map(|(median, mad)| PinnedScore { median, mad }),
         results: results?,
         chars,
+        first_chars,
+        repeats: repeats.unwrap_or(false),
         sorted: sorted?,
     })
 }

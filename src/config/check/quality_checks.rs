@@ -22,8 +22,8 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
     const SECTION: &str = "monitors.rules.quality.checks";
     let checks = within(checker, rule, "checks", SECTION);
     let of = |name: &str| within(checker, checks, name, &format!("{SECTION}.{name}"));
-    let [results, self_reported, lists, scores, reranker, chunks] =
-        ["results", "self_reported", "lists", "scores", "reranker", "chunks"].map(of);
+    let [results, self_reported, lists, scores, reranker, chunks, relations] =
+        ["results", "self_reported", "lists", "scores", "reranker", "chunks", "relations"].map(of);
     let standard = QualityChecks::STANDARD;
     let judge = results.get("judge").and_then(|entry| flag(checker, "'judge'", entry));
     QualityChecks {
@@ -43,6 +43,7 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
             factor: whole(checker, chunks, "factor", FACTOR, standard.chunks.factor),
             rule: check(checker, chunks, "after", standard.chunks.rule),
         },
+        relations: check(checker, relations, "after", standard.relations),
     }
 }
 

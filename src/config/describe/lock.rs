@@ -65,7 +65,7 @@ pub fn with_tools(monitor: &Monitor, listing: &Arc<Listing>) -> Option<String> {
 }
 
 fn write_canary(out: &mut String, (id, asked): (&str, &str), pin: &PinnedCanary) {
-    let PinnedCanary { definition_hash: _, lists, top_score, results, chars, sorted } = pin;
+    let PinnedCanary { definition_hash: _, lists, top_score, results, chars, first_chars, repeats, sorted } = pin;
     let (fewest, most) = results;
     let _ = writeln!(out, "      {id}:\n        asked: \"{asked}\"");
     let _ = writeln!(out, "        results: {{ fewest: {fewest}, most: {most} }}\n        lists:");
@@ -79,6 +79,12 @@ fn write_canary(out: &mut String, (id, asked): (&str, &str), pin: &PinnedCanary)
     }
     if let Some(chars) = chars {
         let _ = writeln!(out, "        chars: {chars}");
+    }
+    if let Some(chars) = first_chars {
+        let _ = writeln!(out, "        first_chars: {chars}");
+    }
+    if *repeats {
+        let _ = writeln!(out, "        repeats: true");
     }
     let _ = writeln!(out, "        sorted: {sorted}");
 }

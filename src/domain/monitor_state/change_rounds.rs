@@ -5,18 +5,22 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::answer::Answer;
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::changes::{Found, is_about_change};
+use crate::domain::monitor_state::intake::fingerprint;
 use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::observation::Stage;
 use crate::domain::outcome::Evidence;
 use crate::domain::pinned::Pinned;
 use crate::domain::quality::changes::{
-    ChangeCheck, Compared, Judged, ROUND_MIN, chunks_resized, lists_moved, scores_moved, self_reported,
+    ChangeCheck, Compared, Judged, ROUND_MIN, chunks_recut, chunks_resized, lists_moved, scores_moved, self_reported,
 };
 use crate::domain::signal::Signal;
 
+/// Sources that the evidence names of a list.
+const SOURCES_NAMED: usize = 5;
 /// How many times as long as it has to take a round may last: calls fail, and caches answer some.
 const ROUND_PATIENCE: usize = 3;
 
@@ -35,6 +39,7 @@ impl MonitorState {
         };
         self.changes.hear(ChangeCheck::SelfReported, judged, checks, beat.now);
         let Some(pinned) = beat.monitor.pinned.as_deref() else { return };
+        self.changes.hear(ChangeCheck::Relations, judge_twice(beat), checks, beat.now);
         if self.is_any_doubted() {
             self.changes.round = None;
             return;
@@ -57,14 +62,23 @@ impl MonitorState {
 
     fn judge_chunks(&self, pinned: &Pinned, beat: Beat<'_>) -> Judged<Found> {
         let chunks = &beat.monitor.rules.quality.checks.chunks;
-        match chunks_resized(&self.compared(pinned, beat.monitor, beat.now), chunks) {
-            Judged::Unknown => Judged::Unknown,
-            Judged::Same => Judged::Same,
-            Judged::Other(ratio) => Judged::Other(Found {
-                said: format!("chunks are {ratio:.2} times as long as pinned, no right answer is lost"),
-                evidence: vec![Evidence::new("chunk_length_ratio", format!("{ratio:.2}"))],
-                is_rescaled: false,
-            }),
+        let answers = self.compared(pinned, beat.monitor, beat.now);
+        let found = |said: String, evidence: Evidence| {
+            let said = format!("{said}, no right answer is lost");
+            Judged::Other(Found { said, evidence: vec![evidence], is_rescaled: false })
+        };
+        match (chunks_resized(&answers, chunks), chunks_recut(&answers)) {
+            (Judged::Other(ratio), _) => {
+                let ratio = format!("{ratio:.2}");
+                found(format!("chunks are {ratio} times as long as pinned"), Evidence::new("chunk_length_ratio", ratio))
+            }
+            (_, Judged::Other(of)) => found(
+                "chunks are cut in another way than pinned".to_owned(),
+                Evidence::new("first_chunks_of_another_length", format!("{of} of {of}")),
+            ),
+            (Judged::Same, _) => Judged::Same,
+            (Judged::Unknown, Judged::Same) => Judged::Same,
+            (Judged::Unknown, Judged::Unknown) => Judged::Unknown,
         }
     }
 
@@ -130,6 +144,31 @@ impl MonitorState {
         self.incident(Signal::Quality).is_some_and(is_about_change)
             && self.changes.told(&monitor.rules.quality.checks).is_some()
     }
+}
+
+/// Check 10: whether a question that was asked twice brought one list. Looked at in doubt too, since a wrong answer may be
+/// one of many.
+fn judge_twice(beat: Beat<'_>) -> Judged<Found> {
+    if !beat.monitor.asks_twice() {
+        return Judged::Unknown;
+    }
+    let pairs = beat.seen.asked_twice().map(|(first, again)| (first, again, fingerprint(first) == fingerprint(again)));
+    let pairs: Vec<_> = pairs.collect();
+    match pairs.iter().find(|(.., is_same)| !is_same) {
+        None if pairs.is_empty() => Judged::Unknown,
+        None => Judged::Same,
+        Some((first, again, _)) => Judged::Other(Found {
+            said: "one question asked twice brings two lists".to_owned(),
+            evidence: vec![Evidence::new("first", named(first)), Evidence::new("again", named(again))],
+            is_rescaled: false,
+        }),
+    }
+}
+
+/// The first sources of an answer, for the evidence.
+fn named(answer: &Answer) -> String {
+    let sources: Vec<&str> = answer.sources().take(SOURCES_NAMED).collect();
+    if sources.is_empty() { "nothing".to_owned() } else { sources.join(", ") }
 }
 
 fn admitted(words: &[String]) -> Found {

@@ -17,7 +17,7 @@ use crate::domain::rules::QualityChecks;
 use crate::domain::signal::{Level, Phase, SignalState};
 
 /// Beats, or rounds, as they are pinned that end a change: two beats may be two canaries, a round is all of them.
-const BACK_IN_A_ROW: [u32; 4] = [2, 2, 1, 1];
+const BACK_IN_A_ROW: [u32; ChangeCheck::COUNT] = [2, 2, 2, 1, 1];
 
 /// What is remembered of changes between beats.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Changes {
     /// When the round began that is going on, and its beats so far.
     pub(super) round: Option<(DateTime<Utc>, usize)>,
     /// In the order of [`ChangeCheck::ALL`]; none where everything is as it is pinned.
-    standing: [Option<Box<Standing>>; 4],
+    standing: [Option<Box<Standing>>; ChangeCheck::COUNT],
 }
 
 /// What one check found.
@@ -90,6 +90,11 @@ impl Changes {
         standing.filter(|standing| standing.state.phase.has_incident()).map(|standing| &standing.found)
     }
 
+    /// Whether a check found something, told or not yet.
+    pub(super) fn is_elevated(&self, check: ChangeCheck) -> bool {
+        self.standing[check as usize].is_some()
+    }
+
     /// What stands, as one reason: the first that explains the others.
     pub(super) fn told(&self, checks: &QualityChecks) -> Option<(FailureReason, Severity, String)> {
         use ChangeCheck as C;
@@ -102,6 +107,7 @@ impl Changes {
             scores.is_rescaled.then_some((FailureReason::RerankerChanged, checks.reranker?, said))
         };
         by(C::SelfReported, FailureReason::SelfReportedDegradation)
+            .or_else(|| by(C::Relations, FailureReason::InconsistentResults))
             .or_else(|| by(C::Chunks, FailureReason::ChunkingChanged))
             .or_else(reranked)
             .or_else(|| by(C::Lists, FailureReason::RankingChanged))
@@ -112,6 +118,7 @@ impl Changes {
     pub(super) fn restore(&mut self, incident: &Incident) {
         let checks: &[ChangeCheck] = match incident.reason {
             FailureReason::SelfReportedDegradation => &[ChangeCheck::SelfReported],
+            FailureReason::InconsistentResults => &[ChangeCheck::Relations],
             FailureReason::ChunkingChanged => &[ChangeCheck::Chunks],
             FailureReason::RankingChanged => &[ChangeCheck::Lists],
             FailureReason::ScoreShift => &[ChangeCheck::Scores],
@@ -132,7 +139,12 @@ pub(super) fn is_about_change(incident: &Incident) -> bool {
     use FailureReason as R;
     let may_be = matches!(
         incident.reason,
-        R::SelfReportedDegradation | R::ChunkingChanged | R::RerankerChanged | R::RankingChanged | R::ScoreShift
+        R::SelfReportedDegradation
+            | R::InconsistentResults
+            | R::ChunkingChanged
+            | R::RerankerChanged
+            | R::RankingChanged
+            | R::ScoreShift
     );
     // Canaries that are wrong are counted, whatever they are named.
     may_be && incident.course.worst.is_none()

@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{Turn, Variant};
-use crate::domain::monitor::{Canary, Monitor};
+use crate::domain::monitor::{Canary, Monitor, TWICE_EVERY};
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::observation::Observation;
 use crate::domain::quality::bound;
+use crate::domain::quality::changes::ChangeCheck;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{CanaryHeard, Horizon, Roll};
 use crate::domain::schedule::{self, Doubt, PlannedAsk};
@@ -77,12 +78,23 @@ impl MonitorState {
         let (unheard, share) = self.wants_hearing(monitor);
         let room = if unheard.is_empty() { 0 } else { spare() };
         let doubt = Doubt { failing: &failing, knows_way, unheard: &unheard, share, spare: room };
-        let asks = schedule::asks(monitor, &round.order, round.turn, doubt);
+        let mut asks = schedule::asks(monitor, &round.order, round.turn, doubt);
+        if self.wants_twice(monitor, round) && spare() > share.min(unheard.len()) {
+            schedule::ask_twice(&mut asks, knows_way);
+        }
         // Where one wrong answer is enough, no beat is left between it and the page.
         let at_once = self.after(monitor).answers == 1 && !self.is_any_doubted() && unheard.is_empty();
         let further = round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));
         let further = if at_once { further.take(spare()).collect() } else { Vec::new() };
         (asks, further)
+    }
+
+    /// Whether the next beat asks one question twice: now and then, and in each beat while something is in doubt.
+    fn wants_twice(&self, monitor: &Monitor, round: &CanaryRound) -> bool {
+        let turn = round.turn / monitor.per_beat().max(1) as usize;
+        let is_due = || turn % TWICE_EVERY as usize == TWICE_EVERY as usize - 1;
+        monitor.asks_twice()
+            && (self.is_any_doubted() || self.changes.is_elevated(ChangeCheck::Relations) || is_due())
     }
 
     /// Canaries that the next beat should ask again: those that saw what is forbidden first; then the unconfirmed, those

@@ -78,7 +78,11 @@ impl MonitorState {
         let counts = beat.seen.kind.counts_for_percentiles();
         let mut timed = Vec::new();
         let mut decided = Decided::new();
-        for (ask, verdict) in beat.seen.asks.iter().zip(&beat.outcome.asks) {
+        for (nth, (ask, verdict)) in beat.seen.asks.iter().zip(&beat.outcome.asks).enumerate() {
+            // Two answers a moment apart are one look.
+            if beat.seen.is_second(nth) {
+                continue;
+            }
             let by = AnsweredBy { variant: ask.variant, index: beat.seen.reached_index(ask) };
             if counts && ask.turn == AskTurn::Scheduled {
                 fresh.calls |= self.count_call(verdict, beat.now);

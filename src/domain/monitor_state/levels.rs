@@ -15,9 +15,9 @@ use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::monitor_state::thresholds::rule_of;
 use crate::domain::observation::{Stage, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
-use crate::domain::quality::changes::self_reported;
+use crate::domain::quality::changes::{ChangeCheck, self_reported};
 use crate::domain::quality::corpus::whole_count;
-use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
+use crate::domain::quality::diagnosis::{Diagnosis, Known, diagnose};
 use crate::domain::quality::extent::{Horizon, Roll, clock};
 use crate::domain::quality::index_sight::{CACHED_ANSWERS, Unseen};
 use crate::domain::reason::{FailureReason, Severity};
@@ -212,9 +212,13 @@ impl MonitorState {
     pub(super) fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
         let rule = &beat.monitor.rules.quality;
         let horizon = self.horizon(beat.now);
-        let diagnosis = horizon.and_then(|horizon| {
-            diagnose(&beat.monitor.canaries, beat.monitor.pinned.as_deref(), &self.canaries, horizon)
-        });
+        let known = Known {
+            pinned: beat.monitor.pinned.as_deref(),
+            is_inconsistent: self.changes.found(ChangeCheck::Relations).is_some(),
+            lists: rule.checks.lists,
+        };
+        let diagnosis =
+            horizon.and_then(|horizon| diagnose(&beat.monitor.canaries, known, &self.canaries, horizon));
         let level = match &diagnosis {
             _ if !fresh.answers => Level::Unknown,
             // Confirmed once, and just now right: neither well nor worth a page.

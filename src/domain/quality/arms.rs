@@ -13,7 +13,7 @@ use crate::domain::reason::FailureReason;
 /// A kind counts as lost as a whole only where so many were asked: one may be a document that was edited.
 const LOST_MIN: usize = 2;
 /// Lost canaries of all kinds together before missing sources are named.
-const LOST_OF_ALL_MIN: usize = 3;
+const LOST_OF_ALL_MIN: usize = 2;
 /// A kind is lost in part from a quarter on.
 const PART: usize = 4;
 /// Lists of questions by words that are still answered overlap by more than this where an arm is gone, and by less where it
@@ -21,6 +21,9 @@ const PART: usize = 4;
 const NOISE_BELOW: f64 = 0.5;
 /// Sets that are so alike hold the same results.
 const SAME_SET: f64 = 0.6;
+/// Canaries that kept their source, before chunks are said to be cut anew; and how many of them have to show it.
+const RECUT_MIN: usize = 6;
+const RECUT_SHARE: f64 = 0.8;
 /// Canaries of other kinds that all keep their source, so that sources can hardly be missing.
 const OTHERS_KEPT_MIN: usize = 8;
 
@@ -36,6 +39,8 @@ pub(crate) struct Symptom {
     pub(crate) results: Option<f64>,
     /// How alike its sources are to what was accepted; none where nothing is known.
     pub(crate) overlap: Option<Overlap>,
+    /// Whether its first result is of the same source and of another length; none where that cannot be told.
+    pub(crate) is_recut: Option<bool>,
     /// Of a lost one: whether the source that made it right stands in some other canary's list. None: not known.
     pub(crate) source_elsewhere: Option<bool>,
 }
@@ -90,7 +95,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    const fn surely(reason: FailureReason) -> Self {
+    pub(super) const fn surely(reason: FailureReason) -> Self {
         Self { reason, or_else: None }
     }
 
@@ -124,6 +129,9 @@ const fn words(reason: FailureReason) -> &'static str {
         FailureReason::CorpusTruncated => "sources are missing from the index",
         FailureReason::IndexUnreachableVectors => "part of the vectors is not reached",
         FailureReason::RerankerChanged => "results come in another order",
+        FailureReason::ChunkingChanged => "chunks are cut in another way",
+        FailureReason::ScoreShift => "scores are on another scale",
+        FailureReason::InconsistentResults => "one question asked twice brings two lists",
         _ => "answers are wrong",
     }
 }
@@ -136,6 +144,9 @@ pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool) -> O
     use FailureReason as R;
     if !matches!(symptom, R::WrongResults | R::EmptyResults | R::ConstantResponse) {
         return None;
+    }
+    if are_recut(seen) {
+        return Some(Named::surely(R::ChunkingChanged));
     }
     let (keyword, meaning) = (Tally::of(seen, CanaryKind::Keyword), Tally::of(seen, CanaryKind::Meaning));
     if meaning.is_whole() && keyword.is_kept() {
@@ -162,6 +173,15 @@ pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool) -> O
         return Some(everything(seen));
     }
     are_sources_gone(seen, keyword).then_some(Named::likelier(R::CorpusTruncated, R::IndexUnreachableVectors))
+}
+
+/// Whether what kept its source is cut in another way throughout: whoever cuts all chunks anew loses some of them.
+fn are_recut(seen: &[Symptom]) -> bool {
+    let kept = seen.iter().filter(|one| !one.is_lost && one.kind != CanaryKind::Negative);
+    let (recut, all) = kept
+        .filter_map(|one| one.is_recut)
+        .fold((0, 0), |(recut, all), one| (recut + usize::from(one), all + 1));
+    all >= RECUT_MIN && recut as f64 >= RECUT_SHARE * all as f64
 }
 
 /// Whether stored texts alone do not find themselves, and something else that was asked finds its source.

@@ -15,6 +15,8 @@ use crate::domain::wording::counted;
 
 /// Distinct canaries of a round. With fewer the sign test cannot reach its level: 2 ÷ 2¹¹ is the first below .001.
 pub(crate) const ROUND_MIN: usize = 11;
+/// Answers of a beat that are compared before chunks are said to be cut anew.
+const RECUT_MIN: usize = 2;
 /// Level of the sign test.
 const P_BELOW: f64 = 0.001;
 /// So many times its own jitter a score has to have moved.
@@ -190,6 +192,18 @@ pub(crate) fn chunks_resized(answers: &[Compared<'_>], check: &ChunksCheck) -> J
     }
 }
 
+/// Check 7 as well: whether chunks were cut anew, seen by their exact lengths, while their sources come as before. All that
+/// can be compared have to be so: a source that was edited is another one.
+pub(crate) fn chunks_recut(answers: &[Compared<'_>]) -> Judged<usize> {
+    let recut = answers.iter().filter_map(|one| Baseline { pinned: Some(one.pinned), before: None }.is_recut(one.look));
+    let (other, all) = recut.fold((0, 0), |(other, all), one| (other + usize::from(one), all + 1));
+    match () {
+        () if all < RECUT_MIN => Judged::Unknown,
+        () if other == all => Judged::Other(all),
+        () => Judged::Same,
+    }
+}
+
 /// What answers say of themselves, each thing once.
 pub(crate) fn self_reported<'a>(answers: impl Iterator<Item = &'a Answer>) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
@@ -205,19 +219,25 @@ pub(crate) fn self_reported<'a>(answers: impl Iterator<Item = &'a Answer>) -> Ve
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeCheck {
     SelfReported,
+    Relations,
     Chunks,
     Lists,
     Scores,
 }
 
 impl ChangeCheck {
-    /// Every check, in the order in which one explains the next: chunks that were cut anew move lists, and these scores.
-    pub(crate) const ALL: [Self; 4] = [Self::SelfReported, Self::Chunks, Self::Lists, Self::Scores];
+    /// How many there are.
+    pub(crate) const COUNT: usize = 5;
+    /// Every check, in the order in which one explains the next: who answers otherwise each time moves lists, and so do
+    /// chunks that were cut anew, and lists these scores.
+    pub(crate) const ALL: [Self; Self::COUNT] =
+        [Self::SelfReported, Self::Relations, Self::Chunks, Self::Lists, Self::Scores];
 
     /// Its key in the file, below `rules`.
     pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::SelfReported => "quality.checks.self_reported",
+            Self::Relations => "quality.checks.relations",
             Self::Chunks => "quality.checks.chunks",
             Self::Lists => "quality.checks.lists",
             Self::Scores => "quality.checks.scores",
@@ -236,6 +256,7 @@ impl ChangeCheck {
         }
         let has: fn(&PinnedCanary) -> bool = match self {
             Self::SelfReported => return None,
+            Self::Relations => |_| true,
             Self::Chunks => |pinned| pinned.chars.is_some_and(|chars| chars > 0),
             Self::Lists => |pinned| !pinned.lists.is_empty(),
             Self::Scores => |pinned| pinned.top_score.is_some(),
@@ -246,9 +267,13 @@ impl ChangeCheck {
                 "needs an entry in monitors.lock whose answers came from the index, not from a cache".to_owned(),
             );
         }
+        if self == Self::Relations {
+            let needs = "needs same_twice in monitors.lock: in the pin runs one question brought several lists";
+            return (!monitor.asks_twice()).then(|| needs.to_owned());
+        }
         let count = monitor.canaries.iter().filter_map(|canary| canary.pinned(pinned)).filter(|one| has(one)).count();
         let (what, least) = match self {
-            Self::SelfReported => return None,
+            Self::SelfReported | Self::Relations => return None,
             Self::Chunks => ("a length", 1),
             Self::Lists => ("a list", ROUND_MIN),
             Self::Scores => ("a score", ROUND_MIN),
@@ -260,6 +285,7 @@ impl ChangeCheck {
     pub(crate) const fn rule(self, checks: &QualityChecks) -> CheckRule {
         match self {
             Self::SelfReported => checks.self_reported,
+            Self::Relations => checks.relations,
             Self::Chunks => checks.chunks.rule,
             Self::Lists => checks.lists.rule,
             Self::Scores => checks.scores,

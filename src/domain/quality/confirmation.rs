@@ -110,8 +110,13 @@ impl CanaryState {
             AskVerdict::NotAsked => return false,
         };
         self.failed = None;
+        let is_told_already = level == Level::Elevated && self.is_wrong() && self.answered_at == Some(now);
         if !self.blame(level, by) {
             return false;
+        }
+        if is_told_already {
+            // Asked past caches as well in one beat: that is one look, and no confirmation.
+            return true;
         }
         let bar = Thresholds { open: Need::readings(after), close: Need::readings(RIGHT_IN_A_ROW) };
         (self.state, _) = step(&self.state, level, Duration::ZERO, bar, None, now);
@@ -213,10 +218,11 @@ mod tests {
             ("wwwrr", false, false, "two in a row are"),
             ("wwwrfr", false, false, "whatever failed between"),
         ];
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let begun = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         for (answers, wanted, confirmed, sentence) in rows {
-            let mut canary = CanaryState::new("", now);
-            for answer in answers.chars() {
+            let mut canary = CanaryState::new("", begun);
+            for (answer, beat) in answers.chars().zip(0..) {
+                let now = begun + Duration::from_secs(60 * beat);
                 let verdict = match answer {
                     'r' => AskVerdict::Right { rank: Some(1) },
                     'w' => AskVerdict::Wrong { reason: FailureReason::WrongResults, rank: None, seen: String::new() },
@@ -251,10 +257,11 @@ mod tests {
             ("IIc", true, false, fresh, false, "and stays so"),
             ("IIIiiC", true, false, plain, false, "each doubt is its own"),
         ];
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let begun = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         for (answers, wanted, confirmed, again, blamed, sentence) in rows {
-            let mut canary = CanaryState::new("", now);
-            for answer in answers.chars() {
+            let mut canary = CanaryState::new("", begun);
+            for (answer, beat) in answers.chars().zip(0..) {
+                let now = begun + Duration::from_secs(60 * beat);
                 let variant = if matches!(answer, 'i' | 'I') { fresh } else { plain };
                 let by = AnsweredBy { variant, index: !matches!(answer, 'c' | 'C') };
                 let wrong = AskVerdict::Wrong { reason: FailureReason::WrongResults, rank: None, seen: String::new() };
@@ -265,5 +272,22 @@ mod tests {
             assert_eq!(judged, (wanted, confirmed, blamed), "{answers}: {sentence}");
             assert!(!wanted || canary.asked_again() == again, "{answers}: {sentence}");
         }
+    }
+
+    #[test]
+    fn two_wrong_answers_of_one_beat_are_one() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let wrong = AskVerdict::Wrong { reason: FailureReason::WrongResults, rank: None, seen: String::new() };
+        let (plain, fresh) = (AnsweredBy { variant: Variant::Plain, index: false }, AnsweredBy::INDEX);
+        let mut canary = CanaryState::new("", now);
+        for beat in 0..2 {
+            for by in [plain, fresh] {
+                canary.hear(&wrong, by, 3, now + Duration::from_secs(60 * beat));
+            }
+        }
+        assert_eq!((canary.wrong_in_a_row, canary.is_confirmed()), (2, false), "asked twice each, in two beats");
+        assert!(canary.doubts_index, "and who is to blame is heard of both");
+        canary.hear(&wrong, fresh, 3, now + Duration::from_secs(120));
+        assert!(canary.is_confirmed());
     }
 }

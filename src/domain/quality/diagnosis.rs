@@ -11,11 +11,13 @@ use crate::domain::pinned::Pinned;
 use crate::domain::quality::arms::{Named, Symptom, broken};
 use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
 use crate::domain::quality::canary_states::CanaryStates;
+use crate::domain::quality::changes::{Compared, Judged, lists_moved, scores_moved};
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{CanaryHeard, Extent, Horizon, Roll, Tense};
 use crate::domain::quality::look::{Baseline, Look};
 use crate::domain::quality::ranking::fingerprint;
 use crate::domain::reason::FailureReason;
+use crate::domain::rules::ListsCheck;
 
 /// Unrelated questions that have to get one and the same list before it is called constant.
 const CONSTANT_LISTS_MIN: usize = 3;
@@ -34,12 +36,21 @@ pub(crate) struct Diagnosis {
     pub evidence: Vec<Evidence>,
 }
 
+/// What is known of a server beside what its canaries answer now.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known<'a> {
+    /// The baseline where a lock gives one that the index answered; what was right before stands in for it.
+    pub(crate) pinned: Option<&'a Pinned>,
+    /// Whether one question asked twice brings two lists, and did not when it was pinned.
+    pub(crate) is_inconsistent: bool,
+    /// What of lists counts as moved.
+    pub(crate) lists: ListsCheck,
+}
+
 /// Diagnoses; none where no canary is confirmed wrong.
-///
-/// `pinned` is the baseline where a lock gives one that the index answered; what was right before stands in for it.
 pub(crate) fn diagnose(
     canaries: &[Canary],
-    pinned: Option<&Pinned>,
+    known: Known<'_>,
     state: &CanaryStates,
     horizon: Horizon,
 ) -> Option<Diagnosis> {
@@ -56,7 +67,21 @@ pub(crate) fn diagnose(
         // What lost its source says which part is broken, however many others are only malformed.
         let lost: Vec<_> = wrong.iter().filter(|(canary, state)| is_lost(canary, state)).copied().collect();
         let symptom = if lost.is_empty() { symptom } else { reason(&lost).0 };
-        broken(&symptoms(&roll, pinned, horizon), symptom, horizon.turned_at.is_some())
+        match symptom {
+            // Whoever answers otherwise each time is wrong now and then, and in no order.
+            FailureReason::WrongResults | FailureReason::ResultMalformed if known.is_inconsistent => {
+                Some(Named::surely(FailureReason::InconsistentResults))
+            }
+            FailureReason::ThresholdBroken => rescaled(&compared(&roll, known, horizon), known),
+            _ => {
+                let seen = symptoms(&roll, known.pinned, horizon);
+                broken(&seen, symptom, horizon.turned_at.is_some()).or_else(|| {
+                    // Where no part is broken, another order on another scale is what lost the source.
+                    let named = rescaled(&compared(&roll, known, horizon), known);
+                    named.filter(|named| named.reason == FailureReason::RerankerChanged)
+                })
+            }
+        }
     });
     let named = named.flatten();
     let extent = roll.extent(horizon, if named.is_some() { wrong.len() } else { alike });
@@ -78,6 +103,24 @@ pub(crate) fn diagnose(
         ]
         .concat(),
     })
+}
+
+/// What the index answered since, beside what is pinned of it.
+fn compared<'a>(roll: &'a Roll<'_>, known: Known<'a>, horizon: Horizon) -> Vec<Compared<'a>> {
+    let of = |(canary, state, _): &'a (&Canary, Option<&CanaryState>, CanaryHeard)| {
+        let look = state.as_ref()?.look.as_deref().filter(|look| look.at >= horizon.since)?;
+        Some(Compared { look, pinned: canary.pinned(known.pinned?)? })
+    };
+    roll.heard.iter().filter_map(of).collect()
+}
+
+/// Why scores are over a limit that they were below: all of them moved, and not those of one question.
+fn rescaled(compared: &[Compared<'_>], known: Known<'_>) -> Option<Named> {
+    let scale = known.pinned.and_then(|pinned| pinned.scale);
+    let Judged::Other(scores) = scores_moved(compared, scale) else { return None };
+    let are_lists_other = matches!(lists_moved(compared, &known.lists), Judged::Other(_));
+    let is_reranked = scores.is_rescaled() && are_lists_other;
+    Some(Named::surely(if is_reranked { FailureReason::RerankerChanged } else { FailureReason::ScoreShift }))
 }
 
 /// What it could be else, and how a person tells the two apart.
@@ -112,6 +155,7 @@ fn symptoms(roll: &Roll<'_>, pinned: Option<&Pinned>, horizon: Horizon) -> Vec<S
             is_empty: look.is_some_and(|look| look.results == 0),
             results: look.and_then(|look| Some(f64::from(look.results) / results?)),
             overlap: look.and_then(|look| baseline.overlap(look)),
+            is_recut: look.and_then(|look| baseline.is_recut(look)),
             source_elsewhere: source
                 .filter(|_| is_lost)
                 .map(|source| looks.iter().any(|look| look.ranking.holds(source))),

@@ -1,7 +1,9 @@
 //! The form of an answer against the lock (RETRIEVAL.md §3, check 2): how many results there are, whether they are scored,
 //! and whether the scores fall. Fused ranks beside other scores may well not, so it is judged only where they always did.
 
-use crate::domain::answer::Answer;
+use std::collections::HashSet;
+
+use crate::domain::answer::{Answer, Hit};
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::pinned::PinnedCanary;
 use crate::domain::quality::score_code::rounded;
@@ -32,6 +34,9 @@ pub(crate) fn deformed(form: PinnedForm<'_>, answer: &Answer) -> Option<String> 
         let usual = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
         return Some(format!("{}, {usual} are pinned", counted(answer.hits.len(), "result", "results")));
     }
+    if let Some(hit) = repeated(answer).filter(|_| !pinned.repeats) {
+        return Some(format!("the same text of {} twice, and in no pin run one came so", hit.source));
+    }
     if pinned.top_score.is_some() && answer.hits.first().is_some_and(|hit| hit.score.is_none()) {
         return Some("the first result has no score that is a number, and one is pinned".to_owned());
     }
@@ -40,21 +45,29 @@ pub(crate) fn deformed(form: PinnedForm<'_>, answer: &Answer) -> Option<String> 
     Some(format!("result {} scores above the one before, and in no pin run one did", rises + 2))
 }
 
+/// The first result whose text came before, whatever its score: fused ranks give one text two of them.
+pub(crate) fn repeated(answer: &Answer) -> Option<&Hit> {
+    let text = |hit: &Hit| (hit.chars > 0).then(|| (hit.source.clone(), hit.chars, hit.excerpt.clone()));
+    let mut seen = HashSet::new();
+    answer.hits.iter().find(|hit| text(hit).is_some_and(|text| !seen.insert(text)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::answer::Hit;
     use crate::domain::pinned::PinnedScore;
 
     #[test]
     fn an_answer_has_the_pinned_form_or_not() {
-        let hit = |score: &Option<f64>| Hit { source: "a".to_owned(), score: *score, chars: 1, excerpt: String::new() };
+        let hit = |score: &Option<f64>| Hit { source: "a".to_owned(), score: *score, chars: 0, excerpt: String::new() };
         let pinned = |results, scored: bool, sorted| PinnedCanary {
             definition_hash: String::new(),
             lists: Vec::new(),
             top_score: scored.then_some(PinnedScore { median: 0.5, mad: 0.0 }),
             results,
             chars: None,
+            first_chars: None,
+            repeats: false,
             sorted,
         };
         let (usual, unsorted, unscored) =

@@ -22,6 +22,8 @@ pub struct Look {
     pub top_score: Option<f64>,
     /// The median of its results' lengths in characters; none where no result has a text.
     pub chars: Option<u32>,
+    /// The first result's length in characters; none where it has no text.
+    pub first_chars: Option<u32>,
     /// The source that makes it right, by its fingerprint; none where it is wrong, or needs none.
     pub right_source: Option<u32>,
 }
@@ -37,6 +39,7 @@ impl Look {
             results: u32::try_from(answer.sources().count()).unwrap_or(u32::MAX),
             top_score: answer.hits.first().and_then(|hit| hit.score).map(rounded),
             chars: median_chars(answer),
+            first_chars: answer.hits.first().map(|hit| hit.chars).filter(|chars| *chars > 0),
             right_source: rank.and_then(|rank| source_at(answer, rank)),
         }
     }
@@ -62,6 +65,20 @@ impl Baseline<'_> {
         });
         let nearest = pinned.max_by(|one, other| one.rbo.total_cmp(&other.rbo));
         nearest.or_else(|| Some(of(&self.before?.ranking)))
+    }
+
+    /// Whether the first result is of the same source as before, and of another length: it was cut in another way, or its
+    /// text was edited. None where that cannot be told.
+    pub(crate) fn is_recut(&self, look: &Look) -> Option<bool> {
+        let first = look.ranking.first()?;
+        let (is_same, chars) = match self.pinned.filter(|pinned| pinned.first_chars.is_some()) {
+            Some(pinned) => {
+                let mut firsts = pinned.lists.iter().filter_map(|list| list.first());
+                (firsts.any(|source| fingerprint(source) == first), pinned.first_chars)
+            }
+            None => self.before.map(|before| (before.ranking.first() == Some(first), before.first_chars))?,
+        };
+        Some(look.first_chars? != chars?).filter(|_| is_same)
     }
 
     /// Results there were at the least; none where nothing is known.
@@ -150,6 +167,8 @@ mod tests {
             top_score: None,
             results: (2, 3),
             chars: None,
+            first_chars: None,
+            repeats: false,
             sorted: true,
         };
         let pinned = lists(&[&["a", "b"], &["b", "a"]]);

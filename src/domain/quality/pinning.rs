@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use crate::domain::answer::Answer;
 use crate::domain::monitor::Canary;
 use crate::domain::pinned::{PinnedCanary, PinnedScore, Relation};
+use crate::domain::quality::form::repeated;
 use crate::domain::quality::score_code::rounded;
 use crate::domain::wording::counted;
 
@@ -37,6 +38,8 @@ pub(crate) fn pinned(canary: &Canary, answers: &[&Answer]) -> Option<PinnedCanar
         top_score: top_score(answers),
         results: (results.clone().min()?, results.max()?),
         chars: chars(answers),
+        first_chars: first_chars(answers),
+        repeats: answers.iter().any(|answer| repeated(answer).is_some()),
         sorted: are_sorted(answers),
     })
 }
@@ -148,6 +151,13 @@ fn chars(answers: &[&Answer]) -> Option<u32> {
     let mut lengths: Vec<u32> = hits.chain(texts).filter(|chars| *chars > 0).collect();
     lengths.sort_unstable();
     lengths.get(lengths.len() / 2).copied()
+}
+
+/// The length of the first result; none where it differs, or has no text.
+fn first_chars(answers: &[&Answer]) -> Option<u32> {
+    let mut lengths = answers.iter().filter_map(|answer| answer.hits.first()).map(|hit| hit.chars);
+    let first = lengths.next().filter(|chars| *chars > 0)?;
+    lengths.all(|chars| chars == first).then_some(first)
 }
 
 /// Whether scores fell in every answer, and there were any to see it by.

@@ -26,6 +26,11 @@ impl Ranking {
         Self(distinct.into())
     }
 
+    /// The first source, by its [`fingerprint`]; none where the list is empty.
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.0.first().copied()
+    }
+
     /// Whether a source is in it, by its [`fingerprint`].
     pub(crate) fn holds(&self, source: u32) -> bool {
         self.0.contains(&source)

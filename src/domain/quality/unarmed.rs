@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn every_check_that_is_not_armed_says_why() {
         let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
-        assert_eq!(unarmed(&monitor).len(), 7, "a server of which only the address is known");
+        assert_eq!(unarmed(&monitor).len(), 8, "a server of which only the address is known");
         let canary = |at: usize| Canary {
             id: at.to_string(),
             query: String::new(),

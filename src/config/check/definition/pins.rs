@@ -39,14 +39,15 @@ pub(in crate::config) fn of_pinned(pinned: &Pinned) -> Definition {
     };
     numbers(&mut said, *scale);
     said.texts(relations.iter().map(|relation| relation.slug())).count(canaries.len());
-    for (id, PinnedCanary { definition_hash, lists, top_score, results, chars, sorted }) in canaries {
+    for (id, pin) in canaries {
+        let PinnedCanary { definition_hash, lists, top_score, results, chars, first_chars, repeats, sorted } = pin;
         said.text(id).text(definition_hash).count(lists.len());
         for list in lists {
             said.texts(list.iter().map(String::as_str));
         }
         numbers(&mut said, top_score.map(|score| (score.median, score.mad)));
         said.count(results.0 as usize).count(results.1 as usize);
-        said.optional_count(chars.map(u64::from)).flag(*sorted);
+        said.optional_count(chars.map(u64::from)).optional_count(first_chars.map(u64::from)).flag(*repeats).flag(*sorted);
     }
     said.optional(tools.as_ref().map(|listing| &*listing.hash));
     said

@@ -3,7 +3,7 @@ use super::*;
 /// So many canaries of a kind that say the same.
 fn say(count: usize, kind: CanaryKind, lost: bool) -> Vec<Symptom> {
     let symptom =
-        Symptom { kind, is_lost: lost, is_empty: false, results: None, overlap: None, source_elsewhere: None };
+        Symptom { kind, is_lost: lost, is_empty: false, results: None, overlap: None, is_recut: None, source_elsewhere: None };
     vec![symptom; count]
 }
 
@@ -124,7 +124,8 @@ fn what_is_lost_in_part_is_missing_or_not_reached() {
     check("newest 15 % missing", &both(5, 1.0), WRONG, Some(MISSING));
     check("an order drawn anew", &both(15, 0.45), WRONG, None);
     check("every other search fails and says so with nothing", &both(12, 1.0), EMPTY, None);
-    check("one of each kind", &both(1, 1.0), WRONG, None);
+    check("one of each kind, and the others' lists are what they were", &both(1, 1.0), WRONG, Some(MISSING));
+    check("one of each kind, and noise", &both(1, 0.4), WRONG, None);
     let unlike = [lost(8, KEYWORD), kept(8, KEYWORD), lost(8, MEANING), kept(8, MEANING)];
     check("nobody knows what the lists were", &unlike, WRONG, None);
     let own = CanaryKind::Verbatim;

@@ -13,6 +13,8 @@ fn pinned(score: f64, mad: f64, chars: Option<u32>) -> PinnedCanary {
         top_score: Some(PinnedScore { median: score, mad }),
         results: (4, 4),
         chars,
+        first_chars: chars,
+        repeats: false,
         sorted: true,
     }
 }
@@ -24,6 +26,7 @@ fn look(sources: &str, score: Option<f64>, chars: Option<u32>) -> Look {
         results: 4,
         top_score: score,
         chars,
+        first_chars: chars,
         right_source: None,
     }
 }
@@ -129,7 +132,7 @@ fn a_check_says_what_it_lacks() {
     use std::sync::Arc;
 
     use crate::domain::monitor::{Canary, CanaryKind};
-    use crate::domain::pinned::Pinned;
+    use crate::domain::pinned::{Pinned, Relation};
     use crate::domain::secret::{Address, Secret};
 
     let lacks = |canaries: usize, entry: Option<(usize, bool)>, off: bool| {
@@ -156,7 +159,7 @@ fn a_check_says_what_it_lacks() {
                 reached_index,
                 server: None,
                 scale: None,
-                relations: Vec::new(),
+                relations: vec![Relation::SameTwice],
                 canaries: (0..count).map(|at| (at.to_string(), pinned(0.5, 0.0, Some(9)))).collect::<BTreeMap<_, _>>(),
                 tools: None,
             })
@@ -166,14 +169,15 @@ fn a_check_says_what_it_lacks() {
         }
         ChangeCheck::ALL.map(|check| check.lacks(&monitor))
     };
-    let missing = |lacks: [Option<String>; 4]| lacks.map(|one| one.map(|said| said.contains("monitors.lock")));
-    assert_eq!(missing(lacks(12, Some((12, true)), false)), [None; 4], "everything is armed");
-    assert_eq!(missing(lacks(0, None, false)), [Some(false); 4], "nobody asks anything");
+    let missing =
+        |lacks: [Option<String>; ChangeCheck::COUNT]| lacks.map(|one| one.map(|said| said.contains("monitors.lock")));
+    assert_eq!(missing(lacks(12, Some((12, true)), false)), [None; 5], "everything is armed");
+    assert_eq!(missing(lacks(0, None, false)), [Some(false); 5], "nobody asks anything");
     let lock = Some(true);
-    assert_eq!(missing(lacks(12, None, false)), [None, lock, lock, lock], "nothing is pinned");
-    assert_eq!(missing(lacks(12, Some((12, false)), false)), [None, lock, lock, lock], "a cache was pinned");
-    assert_eq!(missing(lacks(12, Some((10, true)), false)), [None, None, lock, lock], "too few are pinned");
-    assert_eq!(missing(lacks(12, Some((12, true)), true)), [None, None, Some(false), None], "switched off");
-    let said = lacks(12, Some((10, true)), false)[2].clone();
+    assert_eq!(missing(lacks(12, None, false)), [None, lock, lock, lock, lock], "nothing is pinned");
+    assert_eq!(missing(lacks(12, Some((12, false)), false)), [None, lock, lock, lock, lock], "a cache was pinned");
+    assert_eq!(missing(lacks(12, Some((10, true)), false)), [None, None, None, lock, lock], "too few are pinned");
+    assert_eq!(missing(lacks(12, Some((12, true)), true)), [None, None, None, Some(false), None], "switched off");
+    let said = lacks(12, Some((10, true)), false)[3].clone();
     assert_eq!(said.as_deref(), Some("needs 11 canaries with a list in monitors.lock, and has 10"));
 }

@@ -4,6 +4,9 @@ use crate::domain::monitor::CanaryKind;
 use crate::domain::quality::confirmation::AnsweredBy;
 use chrono::{DateTime, TimeDelta, Utc};
 
+const UNPINNED: Known<'_> =
+    Known { pinned: None, is_inconsistent: false, lists: crate::domain::rules::QualityChecks::STANDARD.lists };
+
 #[test]
 fn many_canaries_have_one_cause() {
     use FailureReason as R;
@@ -47,11 +50,11 @@ fn many_canaries_have_one_cause() {
     ];
     for (canaries, reason, sentence) in rows {
         let (declared, state) = live(&canaries);
-        let found = diagnose(&declared, None, &state, horizon());
+        let found = diagnose(&declared, UNPINNED, &state, horizon());
         assert_eq!(found.as_ref().map(|one| one.reason), reason, "{sentence}");
     }
     let (declared, state) = live(&[(meaning, Some(R::WrongResults), 1), (meaning, None, 2), (mixed, None, 3)]);
-    let said = diagnose(&declared, None, &state, horizon()).unwrap();
+    let said = diagnose(&declared, UNPINNED, &state, horizon()).unwrap();
     let kinds = said.evidence.iter().find(|one| one.key == "canaries").unwrap();
     assert_eq!(kinds.value, "1 of 2 meaning, 0 of 1 mixed", "each kind is counted");
 }
@@ -85,7 +88,7 @@ fn a_cache_is_named_where_the_index_answers_rightly() {
                 known.hear(&AskVerdict::Right { rank: Some(1) }, past, 1, fault_at());
             }
         }
-        assert_eq!(diagnose(&declared, None, &state, horizon()).unwrap().reason, expected, "{sentence}");
+        assert_eq!(diagnose(&declared, UNPINNED, &state, horizon()).unwrap().reason, expected, "{sentence}");
     }
 }
 
@@ -137,7 +140,7 @@ fn what_is_said_is_what_was_asked() {
 fn texts_that_are_wrong_lost_no_source() {
     let wrong = (CanaryKind::Mixed, Some(FailureReason::WrongResults), 1);
     let (mut declared, state) = live(&[wrong, (CanaryKind::Mixed, Some(FailureReason::WrongResults), 2)]);
-    let summary = |declared: &[Canary]| diagnose(declared, None, &state, horizon()).unwrap().summary;
+    let summary = |declared: &[Canary]| diagnose(declared, UNPINNED, &state, horizon()).unwrap().summary;
     let since = "2 of 2 asked since 00:53 UTC (2 of 2 mixed)";
     declared[0].text = Some(Box::default());
     assert_eq!(summary(&declared), format!("every search lost its source: {since}"), "one of them expects a source");
@@ -196,7 +199,7 @@ fn hear(canaries: &[(CanaryKind, char)], turned: bool) -> Diagnosis {
         }
     }
     let horizon = Horizon { turned_at: turned.then_some(turned_at), ..horizon() };
-    diagnose(&declared, None, &state, horizon).unwrap()
+    diagnose(&declared, UNPINNED, &state, horizon).unwrap()
 }
 
 fn live(canaries: &[(CanaryKind, Option<FailureReason>, u64)]) -> (Vec<Canary>, CanaryStates) {
