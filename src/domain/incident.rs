@@ -114,6 +114,9 @@ pub struct Worst {
     pub evidence: Vec<Evidence>,
 }
 
+/// The most by which covered time may miss its length and still count as having reached it.
+const SLACK_MAX: Duration = Duration::from_millis(500);
+
 /// Two updates of one incident are at least so far apart: whoever is awake for it has no use for a running commentary.
 pub const UPDATES_APART: Duration = Duration::from_secs(300);
 
@@ -186,7 +189,14 @@ impl Need {
     }
 
     fn is_met(self, streak: u32, covered: Duration) -> bool {
-        streak >= self.readings && covered >= self.covered
+        streak >= self.readings && covered + self.slack() >= self.covered
+    }
+
+    /// Beats stand on a grid of their own, and a length that is a multiple of it is met by the beat on it: not by that
+    /// one or the next, as milliseconds of lateness would have it. Starts are kept to the hundredth of a second, so that
+    /// a replay of what is kept comes to the same beat.
+    fn slack(self) -> Duration {
+        (self.covered / 100).min(SLACK_MAX)
     }
 }
 
@@ -322,6 +332,21 @@ mod tests {
         assert_eq!(unseen, state, "ten minutes without a look change nothing");
         let (_, turn) = step(&unseen, Level::Elevated, Duration::from_secs(1), thresholds, None, at(645));
         assert_eq!(turn, Some(IncidentTurn::Opened), "one more covered second does");
+    }
+
+    #[test]
+    fn lateness_of_milliseconds_does_not_decide_which_beat_it_is() {
+        let thresholds = Thresholds { open: Need::covered(Duration::from_secs(120)), close: Need::readings(2) };
+        for (late_ms, sentence) in [(0, "on time"), (7, "the first beat was late"), (-7, "the last one was")] {
+            let start = SignalState::quiet(at(0));
+            let (first, _) = step(&start, Level::Elevated, Duration::ZERO, thresholds, None, at(0));
+            let minute = Duration::from_secs(60);
+            let (second, turn) = step(&first, Level::Elevated, minute, thresholds, None, at(60));
+            assert_eq!(turn, None, "one minute is not two");
+            let covered = Duration::from_millis((60_000_i64 - late_ms).cast_unsigned());
+            let (_, turn) = step(&second, Level::Elevated, covered, thresholds, None, at(120));
+            assert_eq!(turn, Some(IncidentTurn::Opened), "{sentence}");
+        }
     }
 
     #[test]
