@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, ack, backup, bench, canary, check, demo, drill, export, incidents, init, logging, manual, mcp, pin, plan,
-    probe, recheck, restore, run, said_once, schema, status,
+    accept, ack, backtest, backup, bench, canary, check, demo, drill, export, incidents, init, logging, manual, mcp,
+    pin, plan, probe, recheck, restore, run, said_once, schema, status,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -33,6 +33,7 @@ enum Command {
     Check(check::CheckArgs),
     Schema(schema::SchemaArgs),
     Plan(plan::PlanArgs),
+    Backtest(backtest::BacktestArgs),
     Probe(probe::ProbeArgs),
     Pin(pin::PinArgs),
     Canary(canary::CanaryArgs),
@@ -69,6 +70,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => return check::run(args),
         Command::Schema(args) => return schema::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Backtest(args) => wait(backtest::run(args)),
         Command::Init(args) => wait(init::command(args)),
         Command::Run(args) => wait(run::run(args, logging)),
         Command::Probe(args) => wait(probe::command(args)),

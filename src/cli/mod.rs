@@ -6,6 +6,7 @@ pub(crate) mod run;
 pub mod check;
 pub(crate) mod schema;
 pub(crate) mod plan;
+pub mod backtest;
 mod observe;
 pub(crate) mod probe_json;
 pub(crate) mod probe;

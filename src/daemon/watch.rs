@@ -316,3 +316,6 @@ mod tests;
 
 #[cfg(test)]
 mod walk_tests;
+
+#[cfg(test)]
+pub(crate) mod month;

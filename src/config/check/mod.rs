@@ -10,7 +10,7 @@ pub(super) mod shape;
 pub(super) mod golden;
 pub mod checker;
 pub(super) mod scalars;
-pub(super) mod numbers;
+pub(crate) mod numbers;
 pub(super) mod addresses;
 pub(super) mod layers;
 pub mod definition;

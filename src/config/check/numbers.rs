@@ -150,7 +150,7 @@ impl Checker<'_> {
 }
 
 /// Reads a duration; the error is the mend.
-fn duration_of(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration_of(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| DURATION_MEND.to_owned())?;

@@ -8,7 +8,7 @@ use crate::domain::monitor::{Canary, Monitor, ProbeIdentity};
 use crate::domain::receiver::{Channel, Receiver, Smtp};
 
 /// The keys by which a monitor differs from what it was; its id is the same.
-pub(in crate::config) fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
+pub(crate) fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
     let mut keys = Vec::new();
     for key in definition::of_monitor(new).differing(&definition::of_monitor(old)) {
         match key {

@@ -1,0 +1,265 @@
+//! One monitor's past, weighed again beat by beat by the function that weighs live.
+//!
+//! It holds a day of beats at a time. What live weighing is given beside a beat is found in the record: the time covered
+//! from starts, restarts of the server and accepted tools from what was written of them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::cli::backtest::declared::{Declared, Weighing};
+use crate::cli::backtest::observed::{ACCEPTED, Around, SourceLists, observed};
+use crate::domain::answer::Variant;
+use crate::domain::fleet::Provenance;
+use crate::domain::incident::Incident;
+use crate::domain::monitor::MonitorId;
+use crate::domain::monitor_state::{Beat, Decision, MonitorState};
+use crate::domain::observation::ToolsSeen;
+use crate::domain::outcome::{Judged, Verdict};
+use crate::domain::signal::{Level, Signal};
+use crate::domain::tools::Listing;
+use crate::store::StoreError;
+use crate::store::file::readers::Readers;
+use crate::store::read::circumstances::Occurrences;
+use crate::store::values::past::PastBeat;
+use crate::store::write::listing::ListingLine;
+
+/// Beats that are held at once: those of a day.
+const PART: TimeDelta = TimeDelta::days(1);
+/// Ranked lists whose sources are held; beyond that they are read again.
+const LISTS_MAX: usize = 20_000;
+
+/// What happened between beats, of all monitors.
+#[derive(Debug, Default)]
+pub(crate) struct Happened {
+    /// Servers were seen to have been started anew.
+    pub(crate) restarts: Occurrences,
+    /// Lists of tools were accepted.
+    pub(crate) acceptances: Occurrences,
+    /// Hashes of what was pinned, by the numbers that beats name them by.
+    pub(crate) locks: HashMap<i64, String>,
+}
+
+/// An incident, as it would have been.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ToldIncident {
+    pub(crate) incident: Incident,
+    /// When people would have heard of it first; none: nobody would.
+    pub(crate) told_at: Option<DateTime<Utc>>,
+}
+
+/// What a replay came to.
+#[derive(Debug, Default)]
+pub(crate) struct Replayed {
+    /// Beats that were weighed.
+    pub(crate) beats: u64,
+    /// The first and the last of them.
+    pub(crate) span: Option<(DateTime<Utc>, DateTime<Utc>)>,
+    /// Beats of a Serin that did not record what it judged.
+    pub(crate) unjudged: u64,
+    /// Beats whose file is not kept, or cannot be read any more.
+    pub(crate) without_file: u64,
+    /// Beats that were judged against another lock.
+    pub(crate) other_lock: u64,
+    /// When another declaration of the monitor came into force.
+    pub(crate) edits: Vec<DateTime<Utc>>,
+    /// Beats on which each signal's level came out otherwise than it did live, though its rules are the same.
+    pub(crate) otherwise: [u64; 8],
+    /// In the order of their opening.
+    pub(crate) incidents: Vec<ToldIncident>,
+}
+
+/// A replay under way.
+struct Replay<'r> {
+    weighing: &'r Weighing,
+    happened: &'r Happened,
+    listings: &'r [ListingLine],
+    state: Option<MonitorState>,
+    /// The declaration that weighed the last beat, and the file it is of.
+    last: Option<Arc<Declared>>,
+    last_at: Option<DateTime<Utc>>,
+    places: HashMap<String, usize>,
+    starts: usize,
+    accepted: usize,
+    replayed: Replayed,
+}
+
+/// Weighs a monitor's beats from one moment to another again, in each of several ways.
+///
+/// # Errors
+/// Where the database does not answer, or holds a pack that cannot be read.
+pub(crate) async fn replay(
+    store: &Readers,
+    monitor: &MonitorId,
+    ways: &[&Weighing],
+    happened: &Happened,
+    (from, until): (DateTime<Utc>, DateTime<Utc>),
+) -> Result<Vec<Replayed>, StoreError> {
+    let listings = store.listings(monitor).await?;
+    let mut replays: Vec<Replay<'_>> = ways.iter().map(|way| Replay::begin(way, happened, &listings)).collect();
+    let mut lists = SourceLists::new();
+    let mut at = from;
+    while at < until {
+        let to = (at + PART).min(until);
+        let beats = store.past(monitor, at, to).await?;
+        learn(store, &beats, &mut lists).await?;
+        let knows_way = beats.iter().flat_map(|beat| &beat.asks).any(|ask| ask.shape.variant == Variant::Fresh);
+        for replay in &mut replays {
+            beats.iter().for_each(|past| replay.beat(past, &lists, knows_way));
+        }
+        at = to;
+    }
+    Ok(replays.into_iter().map(|replay| replay.replayed).collect())
+}
+
+/// Reads the lists that these beats name and that are not held yet.
+async fn learn(store: &Readers, beats: &[PastBeat], lists: &mut SourceLists) -> Result<(), StoreError> {
+    if lists.len() > LISTS_MAX {
+        lists.clear();
+    }
+    let answers = beats.iter().flat_map(|beat| &beat.asks).filter_map(|ask| ask.answer.as_ref());
+    let new: BTreeSet<i64> = answers.map(|answer| answer.list).filter(|list| !lists.contains_key(list)).collect();
+    if !new.is_empty() {
+        let read = store.lists(&new.into_iter().collect::<Vec<_>>()).await?;
+        lists.extend(read.into_iter().map(|(list, sources)| (list, sources.into())));
+    }
+    Ok(())
+}
+
+impl<'r> Replay<'r> {
+    fn begin(weighing: &'r Weighing, happened: &'r Happened, listings: &'r [ListingLine]) -> Self {
+        Self {
+            weighing,
+            happened,
+            listings,
+            state: None,
+            last: None,
+            last_at: None,
+            places: HashMap::new(),
+            starts: 0,
+            accepted: 0,
+            replayed: Replayed::default(),
+        }
+    }
+
+    fn beat(&mut self, past: &PastBeat, lists: &SourceLists, knows_way: bool) {
+        // A good beat finds something well: one that says nothing of any signal is of before this was recorded.
+        let is_unjudged = past.shape.judged == [Judged::UNKNOWN; 8];
+        if past.shape.verdict == Verdict::Unknown {
+            return;
+        }
+        if is_unjudged {
+            self.replayed.unjudged += 1;
+            return;
+        }
+        let now = past.started_at;
+        let lock = self.happened.locks.get(&past.shape.lock);
+        let (declared, is_kept) = self.weighing.at(past.shape.config, lock);
+        let declared = Arc::clone(declared);
+        self.replayed.without_file += u64::from(!is_kept);
+        self.replayed.other_lock += u64::from(self.weighing.is_as_it_was() && lock != self.weighing.lock());
+        let mut state = self.state.take().unwrap_or_else(|| begun(now));
+        self.edited(&mut state, &declared, past);
+        let is_calm = past.shape.judged[Signal::Contract as usize].level == Level::Calm;
+        self.note(&mut state, is_calm, now);
+        let around = Around { lists, listings: self.listings, knows_way, starts: self.starts };
+        let (seen, outcome) = observed(past, &declared, around);
+        let covered = self.covered(&declared, now);
+        let (monitor, provenance, routes) = (&*declared.monitor, &Provenance::default(), &*declared.routes);
+        let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, covered, now };
+        let count = self.places.len();
+        let mut ids = 0;
+        let (next, decisions) = state.weigh(beat, &mut || {
+            ids += 1;
+            format!("replayed-{}", count + ids)
+        });
+        decisions.into_iter().for_each(|decision| self.keep(decision, now));
+        if self.weighing.is_as_it_was() {
+            self.compare(&next, past);
+        }
+        self.state = Some(next);
+        self.last = Some(declared);
+        self.last_at = Some(now);
+        self.replayed.beats += 1;
+        self.replayed.span = Some((self.replayed.span.map_or(now, |(first, _)| first), now));
+    }
+
+    /// As in the daemon: one interval and a half at most, and what showed nothing covers nothing.
+    fn covered(&self, declared: &Declared, now: DateTime<Utc>) -> Duration {
+        let most = declared.monitor.every.mul_f64(1.5);
+        let since = self.last_at.map(|last| (now - last).to_std().unwrap_or_default());
+        since.map_or(Duration::ZERO, |since| since.min(most))
+    }
+
+    /// Takes an edit of the file over that came since the last beat.
+    fn edited(&mut self, state: &mut MonitorState, declared: &Arc<Declared>, past: &PastBeat) {
+        let (Some(last), Some(last_at)) = (&self.last, self.last_at) else { return };
+        if Arc::ptr_eq(last, declared) || last.monitor.definition_hash == declared.monitor.definition_hash {
+            return;
+        }
+        let at = self.weighing.edited_at(past.shape.config, last_at, past.started_at);
+        self.replayed.edits.push(at);
+        for ended in state.reconsider(&declared.monitor, at) {
+            self.keep(Decision::Resolved(ended), at);
+        }
+    }
+
+    /// Takes note of what happened since the last beat.
+    fn note(&mut self, state: &mut MonitorState, is_calm: bool, now: DateTime<Utc>) {
+        let id: &MonitorId = &self.weighing.id;
+        let until =
+            |moments: Option<&Vec<DateTime<Utc>>>| moments.map_or(0, |all| all.partition_point(|at| *at <= near(now)));
+        self.starts = until(self.happened.restarts.get(id));
+        let accepted = until(self.happened.acceptances.get(id));
+        let was = std::mem::replace(&mut self.accepted, accepted);
+        if accepted > was && is_calm {
+            let at = self.happened.acceptances[id][accepted - 1];
+            let ended = state.accept(&accepted_tools(), ACCEPTED, at);
+            ended.into_iter().for_each(|ended| self.keep(Decision::Resolved(ended), at));
+        }
+    }
+
+    fn keep(&mut self, decision: Decision, now: DateTime<Utc>) {
+        let (incident, told) = match decision {
+            Decision::Opened { incident, silent } => (incident, !silent),
+            Decision::Told { incident, .. } => (incident, true),
+            Decision::Updated(incident)
+            | Decision::LookedCloser(incident)
+            | Decision::Refreshed(incident)
+            | Decision::Resolved(incident) => (incident, false),
+            Decision::Restarted(_) | Decision::ToolsSettled => return,
+        };
+        let place = *self.places.entry(incident.id.clone()).or_insert_with(|| {
+            self.replayed.incidents.push(ToldIncident { incident: incident.clone(), told_at: None });
+            self.replayed.incidents.len() - 1
+        });
+        let known = &mut self.replayed.incidents[place];
+        known.incident = incident;
+        known.told_at = known.told_at.or_else(|| told.then_some(now));
+    }
+
+    fn compare(&mut self, next: &MonitorState, past: &PastBeat) {
+        for (signal, judged) in Signal::ALL.into_iter().zip(next.judged()) {
+            let then = past.shape.judged[signal as usize];
+            self.replayed.otherwise[signal as usize] += u64::from(judged.level != then.level);
+        }
+    }
+}
+
+/// A moment as it may have been before it was rounded to be kept.
+fn near(at: DateTime<Utc>) -> DateTime<Utc> {
+    at + TimeDelta::milliseconds(10)
+}
+
+fn accepted_tools() -> ToolsSeen {
+    ToolsSeen { listing: Arc::new(Listing { hash: ACCEPTED.to_owned(), ..Listing::default() }), ..ToolsSeen::default() }
+}
+
+/// A monitor nobody has looked at yet, whose tools are the accepted ones where they are not said to differ.
+fn begun(now: DateTime<Utc>) -> MonitorState {
+    let mut state = MonitorState::new(now);
+    state.tools.accept(accepted_tools().listing, ACCEPTED, now);
+    state
+}

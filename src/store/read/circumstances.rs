@@ -1,0 +1,106 @@
+//! What stood around the beats of the past, for `serin backtest`: the files and locks they were judged by, who was told of
+//! what came of them, and what happened between two of them.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use crate::domain::contract::FIRST_STABLE;
+use crate::domain::monitor::MonitorId;
+use crate::domain::paging::notification::Event;
+use crate::store::file::readers::Readers;
+use crate::store::values::column::timestamp;
+use crate::store::values::error::StoreError;
+
+/// Files that were in force that are read, the latest: more were never tried on one month.
+const FILES_MAX: u32 = 200;
+
+/// A file that was in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileInForce {
+    /// By which beats name it.
+    pub(crate) number: i64,
+    /// SHA-256 over the bytes of all files, lowercase hex.
+    pub(crate) hash: String,
+    /// When it last came into force.
+    pub(crate) loaded_at: DateTime<Utc>,
+    /// Its text with all that it includes, as it may be shown; empty where only a beat told of the hash.
+    pub(crate) source: String,
+}
+
+impl Readers {
+    /// The files that were in force, the latest first; bounded by [`FILES_MAX`].
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn files_in_force(&self) -> Result<Vec<FileInForce>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT number, hash, loaded_at, source FROM config_versions ORDER BY loaded_at DESC, number DESC LIMIT $1",
+        );
+        let rows = rows.bind(FILES_MAX).fetch_all(&self.readers).await?;
+        let file = |row: &SqliteRow| {
+            let loaded_at = timestamp(row, 2)?;
+            Ok(FileInForce { number: row.try_get(0)?, hash: row.try_get(1)?, loaded_at, source: row.try_get(3)? })
+        };
+        rows.iter().map(file).collect()
+    }
+
+    /// The hash of what was pinned of a monitor, by the number that beats name it by.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn locks_in_force(&self) -> Result<HashMap<i64, String>, StoreError> {
+        let rows = sqlx::query("SELECT number, hash FROM locks").fetch_all(&self.readers).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    }
+
+    /// When people were first told of each incident that was opened since then, by its id; one that nobody was told of is
+    /// left out.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn told_first(&self, since: DateTime<Utc>) -> Result<HashMap<String, DateTime<Utc>>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT n.incident, MIN(n.at) FROM incidents i JOIN notifications n ON n.incident = i.id \
+             WHERE i.opened_at >= $1 AND EXISTS (SELECT 1 FROM deliveries d WHERE d.notification = n.id) \
+             GROUP BY n.incident",
+        );
+        let rows = rows.bind(since.timestamp_micros()).fetch_all(&self.readers).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, timestamp(row, 1)?))).collect()
+    }
+
+    /// When servers were seen to have been started anew, as far as anybody was told, the oldest first.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn restarts_seen(&self, since: DateTime<Utc>) -> Result<Occurrences, StoreError> {
+        let rows = sqlx::query("SELECT monitor, at FROM notifications WHERE event = $1 AND at >= $2 ORDER BY at");
+        let rows = rows.bind(Event::ServerRestarted.slug()).bind(since.timestamp_micros());
+        by_monitor(&rows.fetch_all(&self.readers).await?)
+    }
+
+    /// When lists of tools were accepted by a person or a lock, the oldest first.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn acceptances(&self, since: DateTime<Utc>) -> Result<Occurrences, StoreError> {
+        let rows = sqlx::query(
+            "SELECT monitor, from_at FROM monitor_tools WHERE accepted_by <> $1 AND from_at >= $2 ORDER BY from_at",
+        );
+        let rows = rows.bind(FIRST_STABLE).bind(since.timestamp_micros());
+        by_monitor(&rows.fetch_all(&self.readers).await?)
+    }
+}
+
+/// When something happened, by monitor.
+pub(crate) type Occurrences = HashMap<MonitorId, Vec<DateTime<Utc>>>;
+
+fn by_monitor(rows: &[SqliteRow]) -> Result<Occurrences, StoreError> {
+    let mut found = Occurrences::new();
+    for row in rows {
+        found.entry(MonitorId::new(row.try_get(0)?)).or_default().push(timestamp(row, 1)?);
+    }
+    Ok(found)
+}
