@@ -22,6 +22,7 @@ mod target;
 mod usage;
 mod report;
 mod bare;
+mod backtest;
 mod beats;
 mod fleet;
 mod reference;
@@ -75,6 +76,8 @@ enum Part {
     Hour(hour::HourBench),
     /// Measures a start and the pages of a large fleet with months behind it
     Months(months::MonthsBench),
+    /// Measures how long a back-test of a month takes
+    Backtest(backtest::BacktestBench),
     /// Serves canned answers.
     #[command(hide = true)]
     Target,
@@ -127,6 +130,7 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::Config(args)) => config::run(&args)?,
         Some(Part::FalsePages(args)) => false_pages::run(&args)?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
+        Some(Part::Backtest(args)) => Box::pin(backtest::run(&args)).await?,
         Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,
         Some(Part::Hour(args)) => Box::pin(hour::run(&args)).await?,
         Some(Part::Target) => target::run().await?,

@@ -55,7 +55,7 @@ async fn measure(args: &MonthsBench, folder: &Path) -> anyhow::Result<()> {
     let database = folder.join("bench.db");
     one_monitor(&database).await?;
     let mut connection = SqliteConnectOptions::new().filename(&database).connect().await?;
-    all_alike(&mut connection, args).await?;
+    all_alike(&mut connection, (args.monitors, args.days)).await?;
     connection.close().await?;
     let (_target, ports) = start_target().await?;
     let config = folder.join("monitors.yaml");
@@ -103,7 +103,10 @@ async fn timed(client: &reqwest::Client, url: &str) -> anyhow::Result<String> {
 }
 
 /// The past of the first monitor, up to this minute, as far back as its beats are kept.
-async fn one_monitor(database: &Path) -> anyhow::Result<()> {
+///
+/// # Errors
+/// Where the database cannot be made.
+pub(crate) async fn one_monitor(database: &Path) -> anyhow::Result<()> {
     let store = Store::open(database).await?;
     let (from, now) = (midnight(KEPT_DAYS), Utc::now());
     let minutes = (now - from).num_minutes().cast_unsigned();
@@ -116,13 +119,17 @@ async fn one_monitor(database: &Path) -> anyhow::Result<()> {
 }
 
 /// Gives every other monitor the rows of the first, and all of them days for as long as is asked.
-async fn all_alike(connection: &mut SqliteConnection, args: &MonthsBench) -> anyhow::Result<()> {
-    let (others, blocks) = (args.monitors - 1, args.days.div_ceil(KEPT_DAYS) - 1);
-    let since = (Utc::now() - TimeDelta::days(args.days.cast_signed())).timestamp_micros();
+///
+/// # Errors
+/// Where the database refuses.
+pub(crate) async fn all_alike(connection: &mut SqliteConnection, (monitors, days): (u64, u64)) -> anyhow::Result<()> {
+    let (others, blocks) = (monitors - 1, days.div_ceil(KEPT_DAYS) - 1);
+    let since = (Utc::now() - TimeDelta::days(days.cast_signed())).timestamp_micros();
     let beats = "scheduled_at, kind, era, transport, fresh_connection, seen, outcome, reason, stage, elapsed, \
-                 connect_elapsed, handshake_elapsed, tools_elapsed, config";
+                 connect_elapsed, handshake_elapsed, tools_elapsed, config, lock, signals, source_count, \
+                 newest_source, newest_known";
     let asks = "position, canary, variant, turn, elapsed, fresh_connection, verdict, reason, rank, list, scores, \
-                lengths, bytes, tokens";
+                lengths, bytes, tokens, cache, self_reported";
     // The first has number 1. Its rows are set aside, so that nothing is read that is being written.
     let script = format!(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;

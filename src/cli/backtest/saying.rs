@@ -77,7 +77,8 @@ fn tried(report: &Report) -> String {
 fn pages(report: &Report) -> String {
     let ((then, now), months) = (report.pages(), report.monitor_months());
     let rate = |pages: usize| pages as f64 / months;
-    let rates = match months > 0.0 {
+    // From less than a day nobody tells a month.
+    let rates = match months >= 1.0 / 30.0 {
         true => format!(" ({:.2} → {:.2} a monitor and month of 30 days)", rate(then), rate(now)),
         false => String::new(),
     };
