@@ -31,6 +31,8 @@ const NINE: [&str; 9] = [
     "shuffled",
     "reranker_reversed",
 ];
+/// Of these, those that are drawn and show in a single canary on some seeds: then the symptom is all that can be said.
+const DRAWN: [&str; 3] = ["vectors_zeroed", "vectors_unreachable", "corpus_truncated"];
 
 #[test]
 fn nine_faults_of_nine_are_told_with_the_cache_on() {
@@ -42,6 +44,7 @@ fn nine_faults_of_nine_are_told_with_the_cache_on() {
         assert!(!cells.is_empty(), "{fault} was drilled");
         for cell in cells {
             assert!(!cell["told"].as_array().unwrap().is_empty(), "{fault} is told: {cell:#}");
+            assert!(cell["result"] == "right" || DRAWN.contains(&fault), "{fault} is told by its cause: {cell:#}");
             assert_eq!(cell["false_pages"], Value::Array(Vec::new()), "{fault}: nothing is told while all is well");
             assert!(cell["resolved_beats"].is_u64(), "{fault}: what was told ends once it is mended: {cell:#}");
         }

@@ -115,7 +115,8 @@ impl Observation {
 
     fn first_of(&self, nth: usize) -> Option<usize> {
         let again = self.asks.get(nth).filter(|ask| ask.result.is_some() && self.reached_index(ask))?;
-        let is_first = |ask: &&Ask| ask.canary == again.canary && ask.variant == again.variant && self.reached_index(ask);
+        let is_first =
+            |ask: &&Ask| ask.canary == again.canary && ask.variant == again.variant && self.reached_index(ask);
         self.asks[..nth].iter().position(|ask| ask.result.is_some() && is_first(&ask))
     }
 

@@ -7,7 +7,7 @@ use serin::domain::answer::{Answer, Hit};
 use serin::domain::monitor::{CanaryKind, Monitor};
 use serin::domain::monitor_state::MonitorState;
 use serin::domain::observation::Observation;
-use serin::domain::pinned::{Pinned, PinnedCanary, PinnedScore};
+use serin::domain::pinned::{Pinned, PinnedCanary, PinnedScore, Relation};
 use serin::domain::reason::Severity;
 use serin::domain::rules::{FreshnessRule, ShrinksRule};
 use serin::domain::signal::Signal;
@@ -135,6 +135,55 @@ fn a_change_is_noted_and_wakes_nobody() {
     beats(&mut scene, "lll");
     let severities: Vec<Severity> = scene.decided.iter().filter_map(incident_of).map(|told| told.severity).collect();
     assert_eq!(severities, [Severity::Notice]);
+}
+
+/// `.` one list for both, `i` two lists, `1` asked once; each of the first canary.
+fn asked_twice(scene: &mut Scene, beats: &str, is_wrong: bool) {
+    for look in beats.chars() {
+        scene.beat(60, |seen| {
+            answers(seen, &USUAL, 0.5, 600);
+            let Some(Ok(first)) = seen.asks[0].result.clone() else { return };
+            let mut again = first.clone();
+            if look == 'i' {
+                again.hits.swap(1, 2);
+            }
+            let lost =
+                |answer: &mut Answer| answer.hits.iter_mut().for_each(|hit| hit.source = format!("n{}", hit.source));
+            if is_wrong {
+                lost(&mut again);
+                seen.asks[0].result.iter_mut().flatten().for_each(lost);
+            }
+            if look != '1' {
+                seen.asks.insert(1, ask("c00", Ok(again)));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_question_asked_twice_brings_one_list_or_that_is_told() {
+    let twice = |pinned_so: bool| {
+        with(|monitor| {
+            *monitor = pinned();
+            let relations = if pinned_so { vec![Relation::SameTwice] } else { Vec::new() };
+            monitor.pinned = Some(Arc::new(Pinned { relations, ..lock("one") }));
+        })
+    };
+    let rows: [(&str, bool, &str, &[&str]); 5] = [
+        ("one list", true, "....", &[]),
+        ("two lists, three beats in a row", true, "iii", &["3 opened quality inconsistent_results"]),
+        ("a beat that asks once says nothing of it", true, "ii11i", &["5 opened quality inconsistent_results"]),
+        ("one list again", true, "iii..", &["3 opened quality inconsistent_results", "5 resolved quality recovered"]),
+        ("several lists were pinned", false, "iiii", &[]),
+    ];
+    for (sentence, pinned_so, looks, told) in rows {
+        let mut scene = Scene::new(twice(pinned_so));
+        asked_twice(&mut scene, looks, false);
+        assert_eq!(scene.told, told, "{sentence}");
+    }
+    let mut scene = Scene::new(twice(true));
+    asked_twice(&mut scene, "iii", true);
+    assert_eq!(scene.told, ["3 opened quality inconsistent_results"], "two answers a moment apart are one look");
 }
 
 #[test]

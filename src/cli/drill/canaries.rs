@@ -1,7 +1,7 @@
 //! The canaries of the drill: the laboratory's golden questions, those that the healthy server answers rightly.
 
 use anyhow::Context;
-use serin_reference::data::question::{JudgedQuestion, QuestionKind};
+use serin_reference::data::question::{Expected, JudgedQuestion, QuestionKind};
 
 use crate::domain::monitor::{Canary, CanaryKind};
 
@@ -9,12 +9,17 @@ use crate::domain::monitor::{Canary, CanaryKind};
 const GOLDEN: &str = include_str!("../../../reference/golden/documentation.jsonl");
 /// The rank within which a source has to come.
 const WITHIN: u32 = 5;
+/// Marks that stand once each in a notice of their own, and mean nothing to anybody: such a word only a keyword arm finds.
+/// Two letters, since the laboratory's embedder knows longer ones by their parts.
+pub(super) const MARKS: [&str; 4] = ["q7", "x9", "z4", "j8"];
 
 /// How many canaries of a kind are watched; 24 in all are a good set (RETRIEVAL.md §2).
 pub(super) const fn wanted(kind: QuestionKind) -> usize {
     match kind {
-        QuestionKind::Keyword | QuestionKind::Meaning => 6,
-        QuestionKind::Mixed | QuestionKind::Verbatim | QuestionKind::Negative => 4,
+        QuestionKind::Meaning => 8,
+        QuestionKind::Keyword => 6,
+        QuestionKind::Verbatim | QuestionKind::Negative => 4,
+        QuestionKind::Mixed => 2,
     }
 }
 
@@ -25,13 +30,24 @@ pub(super) struct Golden {
     pub(super) canary: Canary,
 }
 
-/// Every golden question, as a canary.
+/// The name of the notice that holds a mark.
+pub(super) fn notice(nth: usize) -> String {
+    format!("notices/{}.md", nth + 1)
+}
+
+/// The marks, then every golden question, as canaries.
 ///
 /// # Errors
 /// A line of the file that is no question.
 pub(super) fn golden() -> anyhow::Result<Vec<Golden>> {
     let lines = GOLDEN.lines().filter(|line| !line.trim().is_empty());
-    lines.map(|line| Ok(of(serde_json::from_str(line).context("a golden question")?))).collect()
+    let golden = lines.map(|line| Ok(of(serde_json::from_str(line).context("a golden question")?)));
+    let marks = MARKS.iter().enumerate().map(|(nth, mark)| {
+        let expected = vec![Expected { source: notice(nth), grade: 2 }];
+        let (id, query) = (format!("mark-{mark}"), (*mark).to_owned());
+        Ok(of(JudgedQuestion { id, kind: QuestionKind::Keyword, query, expected }))
+    });
+    marks.chain(golden).collect()
 }
 
 fn of(question: JudgedQuestion) -> Golden {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serin_reference::data::asking::Asker;
+use serin_reference::data::manuals;
+use serin_reference::data::plan::{CHUNKS_MIN, ManualsPlan};
 use serin_reference::index::corpus::Corpus;
 use serin_reference::index::documentation::SOURCES;
 use serin_reference::lab::kinds::{Dose, Fault};
@@ -17,8 +19,11 @@ use serin_reference::project::place::{FOLDER, ProjectFolder};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
+use crate::cli::drill::canaries::{MARKS, notice};
 use crate::cli::drill::shape::Shape;
 
+/// Of the generator's manuals that serve as notices; documents that come in later are of another.
+const NOTICES_SEED: u64 = 2;
 /// How often a server that crashed is looked for.
 const BACK_LOOK: Duration = Duration::from_millis(20);
 /// How long it may take to open its index again, on a machine with much else to do.
@@ -43,6 +48,11 @@ impl Stand {
         let stand = Self { shape, remembers, folder: DrillFolder::new()?, trials: AtomicU32::new(0) };
         for (source, text) in SOURCES {
             written(&stand.documents().join(source), text)?;
+        }
+        let plan = ManualsPlan::new(NOTICES_SEED, CHUNKS_MIN)?;
+        for (nth, (mark, manual)) in MARKS.iter().zip(manuals::documents(plan, 0)).enumerate() {
+            let text = format!("{} It stands on shelf {mark}.\n", manual.text.trim_end());
+            written(&stand.documents().join(notice(nth)), &text)?;
         }
         let whole = stand.folder.0.join("whole");
         ProjectFolder::set_up(&whole, &shape.config(remembers), false)?;

@@ -30,6 +30,8 @@ use crate::domain::secret::{Address, Secret};
 
 /// Canaries asked in one beat, as where nothing is declared.
 const PER_BEAT: u32 = 2;
+/// A canary whose source comes later than this is at the edge of its rank: the next documents push it out.
+const RANK_SAFE: u32 = 3;
 /// Results asked for: enough that lists can be compared.
 const TOP_K: &str = "10";
 /// No call may take longer: what hangs is to cost the drill little.
@@ -76,7 +78,8 @@ pub(super) async fn baseline(stand: &Stand) -> anyhow::Result<Baseline> {
         let (seen, outcome) = watcher.over(Arc::new(asked)).survey(Variant::Fresh).await;
         let answers = seen.asks.iter().zip(outcome.asks).map(|(ask, verdict)| {
             let answer = ask.result.as_ref().and_then(|result| result.as_ref().ok());
-            (matches!(verdict, AskVerdict::Right { .. }), answer.and_then(top_score))
+            let is_right = matches!(verdict, AskVerdict::Right { rank } if rank.is_none_or(|rank| rank <= RANK_SAFE));
+            (is_right, answer.and_then(top_score))
         });
         looks.extend(of_kind.into_iter().zip(answers).map(|(golden, (is_right, top))| Look { golden, is_right, top }));
     }

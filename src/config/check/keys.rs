@@ -230,7 +230,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.rules.quality.checks.chunks.factor", "So many times as long, or as short. Default 2."),
     ("monitors.rules.quality.checks.chunks.after", "Beats in a row that open it. Default 3."),
     ("monitors.rules.quality.checks.chunks.severity", "page, ticket, notice or off. Default notice."),
-    ("monitors.rules.quality.checks.relations", "One question asked twice, where the lock says that it brings one list."),
+    (
+        "monitors.rules.quality.checks.relations",
+        "One question asked twice, where the lock says that it brings one list.",
+    ),
     ("monitors.rules.quality.checks.relations.after", "Beats in a row that open it. Default 3."),
     ("monitors.rules.quality.checks.relations.severity", "page, ticket, notice or off. Default ticket."),
     ("monitors.rules.freshness", "The age of the newest source."),

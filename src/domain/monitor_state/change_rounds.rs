@@ -76,9 +76,9 @@ impl MonitorState {
                 "chunks are cut in another way than pinned".to_owned(),
                 Evidence::new("first_chunks_of_another_length", format!("{of} of {of}")),
             ),
-            (Judged::Same, _) => Judged::Same,
-            (Judged::Unknown, Judged::Same) => Judged::Same,
-            (Judged::Unknown, Judged::Unknown) => Judged::Unknown,
+            // One is as pinned, and of the other nobody knows: that ends neither.
+            (Judged::Unknown, _) | (_, Judged::Unknown) => Judged::Unknown,
+            (Judged::Same, Judged::Same) => Judged::Same,
         }
     }
 

@@ -93,8 +93,7 @@ impl MonitorState {
     fn wants_twice(&self, monitor: &Monitor, round: &CanaryRound) -> bool {
         let turn = round.turn / monitor.per_beat().max(1) as usize;
         let is_due = || turn % TWICE_EVERY as usize == TWICE_EVERY as usize - 1;
-        monitor.asks_twice()
-            && (self.is_any_doubted() || self.changes.is_elevated(ChangeCheck::Relations) || is_due())
+        monitor.asks_twice() && (self.is_any_doubted() || self.changes.is_elevated(ChangeCheck::Relations) || is_due())
     }
 
     /// Canaries that the next beat should ask again: those that saw what is forbidden first; then the unconfirmed, those

@@ -214,11 +214,10 @@ impl MonitorState {
         let horizon = self.horizon(beat.now);
         let known = Known {
             pinned: beat.monitor.pinned.as_deref(),
-            is_inconsistent: self.changes.found(ChangeCheck::Relations).is_some(),
+            is_inconsistent: self.changes.is_elevated(ChangeCheck::Relations),
             lists: rule.checks.lists,
         };
-        let diagnosis =
-            horizon.and_then(|horizon| diagnose(&beat.monitor.canaries, known, &self.canaries, horizon));
+        let diagnosis = horizon.and_then(|horizon| diagnose(&beat.monitor.canaries, known, &self.canaries, horizon));
         let level = match &diagnosis {
             _ if !fresh.answers => Level::Unknown,
             // Confirmed once, and just now right: neither well nor worth a page.

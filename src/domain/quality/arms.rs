@@ -178,9 +178,8 @@ pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool) -> O
 /// Whether what kept its source is cut in another way throughout: whoever cuts all chunks anew loses some of them.
 fn are_recut(seen: &[Symptom]) -> bool {
     let kept = seen.iter().filter(|one| !one.is_lost && one.kind != CanaryKind::Negative);
-    let (recut, all) = kept
-        .filter_map(|one| one.is_recut)
-        .fold((0, 0), |(recut, all), one| (recut + usize::from(one), all + 1));
+    let (recut, all) =
+        kept.filter_map(|one| one.is_recut).fold((0, 0), |(recut, all), one| (recut + usize::from(one), all + 1));
     all >= RECUT_MIN && recut as f64 >= RECUT_SHARE * all as f64
 }
 

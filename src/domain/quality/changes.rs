@@ -193,8 +193,11 @@ pub(crate) fn chunks_resized(answers: &[Compared<'_>], check: &ChunksCheck) -> J
 }
 
 /// Check 7 as well: whether chunks were cut anew, seen by their exact lengths, while their sources come as before. All that
-/// can be compared have to be so: a source that was edited is another one.
+/// can be compared have to be so: a source that was edited is another one. Where no length is pinned nothing is cut anew.
 pub(crate) fn chunks_recut(answers: &[Compared<'_>]) -> Judged<usize> {
+    if answers.iter().all(|one| one.pinned.first_chars.is_none()) {
+        return Judged::Same;
+    }
     let recut = answers.iter().filter_map(|one| Baseline { pinned: Some(one.pinned), before: None }.is_recut(one.look));
     let (other, all) = recut.fold((0, 0), |(other, all), one| (other + usize::from(one), all + 1));
     match () {

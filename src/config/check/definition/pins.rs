@@ -47,7 +47,10 @@ pub(in crate::config) fn of_pinned(pinned: &Pinned) -> Definition {
         }
         numbers(&mut said, top_score.map(|score| (score.median, score.mad)));
         said.count(results.0 as usize).count(results.1 as usize);
-        said.optional_count(chars.map(u64::from)).optional_count(first_chars.map(u64::from)).flag(*repeats).flag(*sorted);
+        said.optional_count(chars.map(u64::from))
+            .optional_count(first_chars.map(u64::from))
+            .flag(*repeats)
+            .flag(*sorted);
     }
     said.optional(tools.as_ref().map(|listing| &*listing.hash));
     said

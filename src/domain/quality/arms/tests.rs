@@ -2,8 +2,15 @@ use super::*;
 
 /// So many canaries of a kind that say the same.
 fn say(count: usize, kind: CanaryKind, lost: bool) -> Vec<Symptom> {
-    let symptom =
-        Symptom { kind, is_lost: lost, is_empty: false, results: None, overlap: None, is_recut: None, source_elsewhere: None };
+    let symptom = Symptom {
+        kind,
+        is_lost: lost,
+        is_empty: false,
+        results: None,
+        overlap: None,
+        is_recut: None,
+        source_elsewhere: None,
+    };
     vec![symptom; count]
 }
 

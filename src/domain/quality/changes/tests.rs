@@ -127,6 +127,24 @@ fn chunks_of_a_beat_have_another_length_or_do_not() {
 }
 
 #[test]
+fn chunks_are_cut_anew_or_a_source_was_edited() {
+    let recut = |answers: &[(&str, u32, Option<u32>)]| {
+        let of = |(sources, chars, first): &(&str, u32, Option<u32>)| {
+            (look(sources, None, Some(*chars)), PinnedCanary { first_chars: *first, ..pinned(0.5, 0.0, Some(600)) })
+        };
+        let answers: Vec<(Look, PinnedCanary)> = answers.iter().map(of).collect();
+        chunks_recut(&answers.iter().map(|(look, pinned)| Compared { look, pinned }).collect::<Vec<_>>())
+    };
+    let (as_pinned, other) = (("a b", 600, Some(600)), ("a b", 397, Some(600)));
+    assert_eq!(recut(&[as_pinned, as_pinned]), Judged::Same, "as pinned");
+    assert_eq!(recut(&[other, other]), Judged::Other(2), "both of another length");
+    assert_eq!(recut(&[other, as_pinned]), Judged::Same, "one was edited");
+    assert_eq!(recut(&[other]), Judged::Unknown, "one alone may be edited");
+    assert_eq!(recut(&[other, ("b a", 397, Some(600))]), Judged::Unknown, "another source has another length");
+    assert_eq!(recut(&[("a b", 397, None)]), Judged::Same, "nothing is pinned of it");
+}
+
+#[test]
 fn a_check_says_what_it_lacks() {
     use std::collections::BTreeMap;
     use std::sync::Arc;
