@@ -47,6 +47,9 @@ pub(crate) fn lint(canary: &Canary, verdict: &AskVerdict, passages: &[SeenPassag
         AskVerdict::NotAsked => return Proof::Unknown("it was not asked: no time was left".to_owned()),
         AskVerdict::Failed { reason } => return Proof::Unknown(format!("it got no answer: {}", reason.slug())),
         AskVerdict::Wrong { reason, seen, .. } => return Proof::Fails(format!("{}: {seen}", reason.slug())),
+        AskVerdict::Right { rank: Some(rank) } if *rank == canary.within && canary.within > 1 => {
+            format!(", rank {rank}, the last that counts: the next documents may push it out")
+        }
         AskVerdict::Right { rank } => rank.map_or_else(String::new, |rank| format!(", rank {rank}")),
     };
     let own = |passage: &&SeenPassage| canary.expect.iter().any(|expected| same_source(expected, &passage.source));
@@ -123,7 +126,8 @@ mod tests {
         let wrong = AskVerdict::Wrong { reason: FailureReason::WrongResults, rank: None, seen: "got b.md".to_owned() };
         let failed = AskVerdict::Failed { reason: FailureReason::Timeout };
         type Row<'r> = (CanaryKind, &'r str, &'r AskVerdict, &'r str, &'r str);
-        let rows: [Row<'_>; 14] = [
+        let edge = AskVerdict::Right { rank: Some(5) };
+        let rows: [Row<'_>; 15] = [
             (Meaning, "when does an old login stop working", &right, "holds", "shares no word with a.md"),
             (Meaning, "when do idle tokens expire", &right, "fails", "shares with a.md: expir, idl, token;"),
             (Meaning, "does expiring happen", &right, "fails", "shares with a.md: expir;"),
@@ -132,6 +136,7 @@ mod tests {
             (Keyword, "harbour", &right, "fails", "none of its words is in the text of a.md"),
             (Keyword, "week", &right, "holds", "and in other sources too"),
             (Mixed, "when do tokens expire", &right, "holds", "found, rank 2"),
+            (Mixed, "when do tokens expire", &edge, "holds", "found, rank 5, the last that counts"),
             (Negative, "pans", &AskVerdict::Right { rank: None }, "holds", "quiet now"),
             (Verbatim, "whoever is IDLE signs in  again", &right, "holds", "word by word"),
             (Verbatim, "whoever idle signs in again", &right, "fails", "does not stand in a.md"),
