@@ -63,6 +63,17 @@ async fn every_figure_carries_its_n() {
 }
 
 #[tokio::test]
+async fn an_incident_shows_what_its_canaries_lost() {
+    let running = fixture::varied().await;
+    let (_, page) = get(&running, &format!("/incidents/{}", fixture::incident_id(0))).await;
+    for part in ["Then and now", "auth/tokens.md gone from rank 1", "marketing/2019.md", "auth/saml.md"] {
+        assert!(page.contains(part), "it lacks {part}");
+    }
+    let (_, page) = get(&running, &format!("/incidents/{}", fixture::incident_id(2))).await;
+    assert!(!page.contains("Then and now"), "one of availability has no lists");
+}
+
+#[tokio::test]
 async fn five_hundred_canaries_stay_a_page() {
     let running = fixture::serve(None, fixture::fleet(&[fixture::monitor(0)])).await;
     let mut view = fixture::view(0, Utc::now());
@@ -82,8 +93,8 @@ async fn names_in_a_list_stay_text() {
     let now = Utc::now();
     let sources = vec![HOSTILE.to_owned(), "x".repeat(5_000)];
     fixture::lost(&running.store, "token-life", sources, now).await;
-    for path in ["/monitors/support-kb"] {
-        let (_, text) = get(&running, path).await;
+    for path in ["/monitors/support-kb".to_owned(), format!("/incidents/{}", fixture::incident_id(0))] {
+        let (_, text) = get(&running, &path).await;
         assert!(text.contains("&#60;/script&#62;") || text.contains("&lt;/script&gt;"), "{path} shows the name");
         assert!(!text.contains("<img src=x") && !text.contains("onerror=\""), "{path} holds a live element");
         assert!(!text.contains(&"x".repeat(500)), "{path} shows a name without end");
