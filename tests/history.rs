@@ -76,7 +76,32 @@ async fn ninety_days_are_told_in_as_many_queries_as_a_day() {
     let running = fixture::lived_in().await;
     pages(&running).await;
     api(&running).await;
+    board(&running).await;
     fleet(&running).await;
+}
+
+/// A day and a week of canaries, in rows and packs, with lists of some that are lost.
+async fn board(running: &Running) {
+    let mut taken = Vec::new();
+    for range in ["30m", "3h", "24h", "7d"] {
+        let (text, queries) = counted(running, &format!("/monitors/support-kb?board={range}")).await;
+        assert!(text.contains(&format!("rank over {range}")) && text.contains("gone from rank 1"), "{range}");
+        assert!(queries <= QUERIES_MAX && text.len() < BYTES_MAX, "{range}: {queries} queries, {} bytes", text.len());
+        taken.push(queries);
+    }
+    // Hours that are sealed name their canaries and answers by numbers: two more queries for all of them.
+    assert!(taken[3] <= taken[0] + 3, "{taken:?}");
+    let id = MonitorId::new("support-kb");
+    let now = Utc::now();
+    let asked = running.store.asked(&id, now - chrono::TimeDelta::days(2), now).await.unwrap();
+    let whole = running.store.past(&id, now - chrono::TimeDelta::days(2), now).await.unwrap();
+    let whole: Vec<_> = whole.iter().flat_map(|beat| beat.asks.iter().map(move |ask| (beat.started_at, ask))).collect();
+    assert!(whole.len() > 1_000, "{}", whole.len());
+    assert_eq!(asked.asks.len(), whole.len(), "every ask once, from rows and packs");
+    for (line, (at, ask)) in asked.asks.iter().zip(whole) {
+        assert_eq!((line.at, &line.canary, line.shape), (at, &ask.canary, ask.shape));
+        assert_eq!(line.list, ask.answer.as_ref().map(|answer| answer.list), "a number in a pack is its list");
+    }
 }
 
 async fn pages(running: &Running) {

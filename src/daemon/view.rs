@@ -264,6 +264,7 @@ impl MonitorSnapshot {
             got,
             rank,
             wrong_in_a_row: heard.map_or(0, |heard| heard.wrong_in_a_row),
+            doubted_since: heard.and_then(|heard| heard.doubted_since),
             answered_at: heard.and_then(|heard| heard.answered_at),
             elapsed_ms: heard.filter(|heard| heard.outcome().is_some()).map(|heard| heard.elapsed.as_secs_f64() * 1e3),
         }

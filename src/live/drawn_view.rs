@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::contract;
 use crate::domain::monitor::MonitorId;
+use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::Verdict;
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::tools::Drift;
@@ -14,6 +15,12 @@ impl MonitorView {
     /// Signals that are over their limit and open nothing yet.
     pub fn waiting(&self) -> impl Iterator<Item = Signal> {
         self.signals.iter().filter(|view| view.phase == Phase::Pending).map(|view| view.signal)
+    }
+
+    /// The tools as the server listed them last; none where it never did.
+    pub fn listed(&self) -> Option<&ToolsSeen> {
+        let last = self.last.as_ref().and_then(|last| last.0.tools.as_ref());
+        last.or_else(|| self.tools.as_ref().map(|tools| &tools.seen))
     }
 }
 

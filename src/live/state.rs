@@ -266,6 +266,8 @@ pub struct CanaryView {
     pub rank: Option<u32>,
     /// Wrong answers in a row.
     pub wrong_in_a_row: u32,
+    /// The first wrong answer of the doubt that it is in; none where nobody doubts it.
+    pub doubted_since: Option<DateTime<Utc>>,
     /// When it last answered.
     pub answered_at: Option<DateTime<Utc>>,
     /// Duration of that call in milliseconds.

@@ -9,10 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::monitor::MonitorId;
 use crate::store::packed::slices::LatencySlice;
-use crate::web::draw::chart::P95_SAMPLES_MIN;
 use crate::web::past::{self, HeatDays, Uptime};
 use crate::web::problem::Problem;
-use crate::web::ranges::{Range, cut};
+use crate::web::ranges::{P95_SAMPLES_MIN, Range, cut};
 use crate::web::state::WebState;
 
 /// What the address may ask for.

@@ -4,8 +4,8 @@
 //! are drawn from the live state in memory, so they stay up while the database is away, and say so. All
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `sessions` (who is let in), `guard` (what is asked at the
-//! door), `format` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, the API
-//! (`monitors`, `incidents`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `source` (whom a request is from),
+//! door), `format` and `draw` (figures and shapes), `ranges`, `past` and `canary_past` (what a monitor did over days), `pages`, the API
+//! (`monitors` with `canaries`, `incidents`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `source` (whom a request is from),
 //! `connections` (who may be connected), `starting` (before there is anything to show), and on top `router` and `serve`.
 
 pub mod state;
@@ -21,9 +21,11 @@ pub(crate) mod format;
 
 pub(crate) mod ranges;
 pub(crate) mod past;
+pub(crate) mod canary_past;
 
 pub(crate) mod problem;
 pub(crate) mod actions;
+pub(crate) mod canaries;
 pub(crate) mod monitors;
 pub(crate) mod incidents;
 pub(crate) mod status;

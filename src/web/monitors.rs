@@ -10,14 +10,17 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
-use crate::domain::monitor_state::{CanaryScore, CanaryWatch};
 use crate::domain::observation::Footprint;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{HeldBy, Signal};
-use crate::live::state::{CanaryView, DayView, DeclaredView, LatencyView, MonitorView, SignalView};
+use crate::live::state::{DayView, DeclaredView, LatencyView, MonitorView, SignalView};
 use crate::web::actions;
+use crate::web::canaries::{
+    ArmedBody, CanaryBody, ScoreBody, WatchBody, armed_body, canary_body, score_body, watch_body,
+};
 use crate::web::pages::filter::{FleetFilter, MONITORS_PER_PAGE};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
@@ -57,24 +60,8 @@ pub(crate) struct MonitorBody {
     canary_watch: WatchBody,
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Vec<CanaryBody>>,
-}
-
-/// How many canaries are right, each counted once.
-#[derive(Debug, Serialize, JsonSchema)]
-struct ScoreBody {
-    right: usize,
-    asked: usize,
-    /// The share of all such questions that is answered rightly at least, 0 to 1, with 95 %; null before the first answer.
-    at_least: Option<f64>,
-}
-
-/// By what canaries are judged beyond a single answer.
-#[derive(Debug, Serialize, JsonSchema)]
-struct WatchBody {
-    /// Wrong answers of a canary in a row that are an incident just now, and why.
-    after: String,
-    /// How each kind is watched for a slow fall of its hit rate.
-    hit_rates: std::collections::BTreeMap<&'static str, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<ArmedBody>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -167,20 +154,6 @@ pub(crate) struct SignalBody {
     quiet: Option<String>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct CanaryBody {
-    id: String,
-    kind: &'static str,
-    query: String,
-    expected: String,
-    verdict: Option<String>,
-    got: String,
-    rank: Option<u32>,
-    wrong_in_a_row: u32,
-    answered_at: Option<DateTime<Utc>>,
-    elapsed_ms: Option<f64>,
-}
-
 /// `GET /api/v1/monitors`: filters and pages as on the fleet's page, the worst first; with `after`, which may be empty, by
 /// id instead, so that a whole fleet can be read while its order changes.
 pub(crate) async fn list(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<MonitorList> {
@@ -199,14 +172,14 @@ pub(crate) async fn list(State(state): State<WebState>, RawQuery(query): RawQuer
     };
     let is_more = after.is_some() && found.len() > MONITORS_PER_PAGE;
     let next = shown.last().filter(|_| is_more).map(|last| last.id().to_string());
-    let monitors = shown.iter().map(|one| monitor_body(&one.view(), false)).collect();
+    let monitors = shown.iter().map(|one| monitor_body(&one.view(), None)).collect();
     Json(MonitorList { total, page, pages, monitors, next })
 }
 
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<MonitorBody>, Problem> {
     let view = state.live.get(&MonitorId::new(&id));
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
-    view.map(|view| Json(monitor_body(&view, true))).ok_or(missing)
+    view.map(|view| Json(monitor_body(&view, Some(&state.fleet_now())))).ok_or(missing)
 }
 
 /// How long to wait for a look.
@@ -253,10 +226,11 @@ pub(crate) async fn recheck(
         summary: outcome.findings.first().map(|finding| finding.summary.clone()),
         elapsed_ms: seen.elapsed.as_secs_f64() * 1e3,
     };
-    Ok(Json(Recheck { monitor: monitor_body(view, true), recheck }).into_response())
+    Ok(Json(Recheck { monitor: monitor_body(view, Some(&state.fleet_now())), recheck }).into_response())
 }
 
-fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
+/// `whole`: with every canary and check, as the fleet declares them.
+fn monitor_body(view: &MonitorView, whole: Option<&Fleet>) -> MonitorBody {
     let DayView { coverage, uptime } = view.day;
     let [yesterday, today] = &view.cost.spent;
     MonitorBody {
@@ -273,17 +247,9 @@ fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
         signals: view.signals.iter().map(signal_body).collect(),
         canary_score: score_body(view.canary_score),
         canary_watch: watch_body(&view.canary_watch),
-        canaries: whole.then(|| view.canaries.iter().map(canary_body).collect()),
+        canaries: whole.map(|_| view.canaries.iter().map(canary_body).collect()),
+        checks: whole.and_then(|fleet| Some(armed_body(view, fleet.monitor(&view.id)?, &fleet.provenance))),
     }
-}
-
-fn score_body(score: CanaryScore) -> ScoreBody {
-    ScoreBody { right: score.right, asked: score.asked, at_least: score.at_least() }
-}
-
-fn watch_body(watch: &CanaryWatch) -> WatchBody {
-    let hit_rates = watch.hit_rates.iter().map(|(kind, said)| (kind.slug(), said.clone()));
-    WatchBody { after: watch.after.clone(), hit_rates: hit_rates.collect() }
 }
 
 fn declared_body(view: &MonitorView) -> DeclaredBody {
@@ -353,20 +319,5 @@ fn signal_body(view: &SignalView) -> SignalBody {
         failure_reason: incident.map(|incident| incident.reason.slug()),
         severity: incident.map(|incident| incident.severity.slug()),
         quiet: incident.and_then(|incident| incident.quiet.clone()),
-    }
-}
-
-fn canary_body(view: &CanaryView) -> CanaryBody {
-    CanaryBody {
-        id: view.id.clone(),
-        kind: view.kind.slug(),
-        query: view.query.clone(),
-        expected: view.expected.clone(),
-        verdict: view.verdict.clone(),
-        got: view.got.clone(),
-        rank: view.rank,
-        wrong_in_a_row: view.wrong_in_a_row,
-        answered_at: view.answered_at,
-        elapsed_ms: view.elapsed_ms,
     }
 }

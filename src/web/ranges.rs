@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::web::draw::chart::P95_SAMPLES_MIN;
-
+/// A bound on a P95 takes so many samples (RETRIEVAL §4).
+pub(crate) const P95_SAMPLES_MIN: u32 = 59;
 /// Points of the median's line that a chart of beats aims at.
 const FINE_SLICES: u64 = 72;
 /// Missed beats and re-asks leave a few samples out; a tenth more time makes up for them.

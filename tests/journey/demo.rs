@@ -3,34 +3,90 @@
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::Command;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 
 #[tokio::test]
 async fn the_demo_says_first_what_it_is_about_to_do() {
-    let mut demo = Command::new(env!("CARGO_BIN_EXE_serin"))
-        .args(["demo", "--calm"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
-    let mut said = Vec::new();
-    let pages = loop {
-        let line = lines.next_line().await.unwrap().expect("it says where its pages are before it ends");
-        if let Some((_, pages)) = line.split_once("dashboard  ") {
-            break pages.trim().to_owned();
-        }
-        said.push(line);
-    };
-    let said = said.join("\n");
+    let demo = Demo::start(&["--calm"]).await;
+    let said = demo.said.join("\n");
     assert!(said.starts_with("starting four search servers (docs, policies, support, handbook)"), "{said}");
     assert!(said.contains("on loopback") && !said.contains("things break"), "{said}");
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let page = reqwest::Client::builder().no_proxy().build().unwrap().get(&pages).send().await.unwrap();
-    assert!(page.status().is_success() && page.text().await.unwrap().contains("handbook"), "{pages} shows the fleet");
-    let id = i32::try_from(demo.id().unwrap()).unwrap();
-    kill_process(Pid::from_raw(id).unwrap(), Signal::TERM).unwrap();
-    assert!(demo.wait().await.unwrap().success(), "it ends when told to");
+    let page = demo.get("/").await;
+    assert!(page.contains("handbook"), "{} shows the fleet", demo.pages);
+    demo.end().await;
+}
+
+#[tokio::test]
+async fn the_demo_names_a_swapped_query_model_while_its_server_answers() {
+    let mut demo = Demo::start(&[]).await;
+    demo.hear("handbook is quietly wrong").await;
+    let told = demo.hear("incident.opened  embedding_mismatch: handbook").await;
+    assert!(told.contains("webhook"), "it reached a receiver: {told}");
+    let monitor: Value = serde_json::from_str(&demo.get("/api/v1/monitors/handbook").await).unwrap();
+    let signals = monitor["signals"].as_array().unwrap();
+    let signal = |name: &str| signals.iter().find(|signal| signal["signal"] == name).unwrap();
+    assert_eq!(signal("quality")["failure_reason"], "embedding_mismatch", "{monitor}");
+    for quiet in ["availability", "access", "errors", "health"] {
+        assert_eq!(signal(quiet)["phase"], "quiet", "it is up, answers, and says that it is well: {quiet}");
+    }
+    let page = demo.get("/monitors/handbook").await;
+    for part in ["embedding_mismatch", "gone from rank", "6 of 6", "0 of 6"] {
+        assert!(page.contains(part), "its page lacks {part}");
+    }
+    demo.end().await;
+}
+
+/// A demo whose pages are there.
+struct Demo {
+    program: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    /// What it said before.
+    said: Vec<String>,
+    /// Where its pages are.
+    pages: String,
+}
+
+impl Demo {
+    async fn start(args: &[&str]) -> Self {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let mut program = Command::new(env!("CARGO_BIN_EXE_serin"))
+            .arg("demo")
+            .args(args)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(program.stdout.take().unwrap()).lines();
+        let mut demo = Self { program, lines, said: Vec::new(), pages: String::new() };
+        let line = demo.hear("dashboard  ").await;
+        line.split_once("dashboard  ").unwrap().1.trim().clone_into(&mut demo.pages);
+        demo
+    }
+
+    /// Waits for a line that holds this.
+    async fn hear(&mut self, wanted: &str) -> String {
+        loop {
+            let line = self.lines.next_line().await.unwrap().unwrap_or_else(|| panic!("it ends without: {wanted}"));
+            if line.contains(wanted) {
+                return line;
+            }
+            self.said.push(line);
+        }
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let answer = client.get(format!("{}{path}", self.pages)).send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}");
+        answer.text().await.unwrap()
+    }
+
+    async fn end(mut self) {
+        let id = i32::try_from(self.program.id().unwrap()).unwrap();
+        kill_process(Pid::from_raw(id).unwrap(), Signal::TERM).unwrap();
+        assert!(self.program.wait().await.unwrap().success(), "it ends when told to");
+    }
 }

@@ -327,6 +327,12 @@ fn while_something_is_in_doubt_only_what_was_heard_of_it_counts() {
             seen.asks.extend(Some(unasked).filter(|_| !asked.contains(&"b")));
         });
         let CanaryScore { right, asked, not_asked, since } = scene.state.canary_score(&scene.monitor.canaries);
+        let kinds = scene.state.canary_watch(&scene.monitor).kinds;
+        let of_kinds = kinds.iter().map(|kind| kind.score).fold((0, 0, 0), |sum, score| {
+            assert_eq!(score.since, since, "each kind counts from where all do");
+            (sum.0 + score.right, sum.1 + score.asked, sum.2 + score.not_asked)
+        });
+        assert_eq!((of_kinds, kinds.len()), ((right, asked, not_asked), 2), "kinds add up to the whole");
         assert_eq!(scene.state.canaries.get("b").map(|known| known.elapsed), Some(Duration::from_millis(20)));
         (right, asked, not_asked, since.is_some(), scene.state.is_in_doubt())
     };

@@ -1,7 +1,7 @@
 // Takes a picture of every page at three widths in both colour schemes, and fails where one scrolls
 // sideways, logs an error or loads something it may not. Usage: node shot.mjs URL FOLDER INCIDENT_PATH
 import { mkdirSync } from "node:fs";
-import { launch, submit } from "./browser.mjs";
+import { launch, press, submit } from "./browser.mjs";
 
 const [url, folder, incident] = process.argv.slice(2);
 const pages = { fleet: "/", narrow: "/?q=legal", waiting: "/monitors/api-ref", monitor: "/monitors/docs", month: "/monitors/docs?range=30d&heat=35d", quarter: "/monitors/docs?range=90d", week: "/monitors/docs?range=7d", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, deliveries: "/deliveries", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
@@ -35,6 +35,18 @@ for (const scheme of ["light", "dark"]) {
 const page = await browser.newPage();
 await page.goto(url + "/");
 await page.waitForSelector(".lamp.live").catch(() => wrong.push("the fleet's page never says that it is live"));
+// The board of canaries: its figures carry their n, the first lost list is open, and the next opens by key and by click.
+await page.goto(url + "/monitors/support-kb#canaries");
+const board = await page.$eval("#canaries", (one) => one.textContent);
+for (const n of ["n = ", "1 of 3", "at least 6 %", "143 of 200 answers", "E = 12 of 146"]) if (!board.includes(n)) wrong.push(`the board lacks ${n}`);
+const isOpen = (nth) => page.$$eval(".moved", (all, nth) => all[nth].open, nth);
+if (!await isOpen(0)) wrong.push("the lists of the first lost canary are folded");
+if (await isOpen(1)) wrong.push("the lists of the second one are not");
+await page.$$eval(".moved summary", (all) => all[1].focus());
+await page.keyboard.press("Enter");
+if (!await isOpen(1)) wrong.push("lists do not open by key");
+await press(page, ".moved[open] summary");
+if (await isOpen(0)) wrong.push("lists do not fold by click");
 // What somebody asks for in another window shows here, without a reload.
 await page.goto(url + "/monitors/docs");
 await page.waitForSelector(".lamp.live").catch(() => wrong.push("the monitor's page never says that it is live"));

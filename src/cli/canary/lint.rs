@@ -19,7 +19,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::lint::{Proof, lint};
-use crate::domain::quality::unarmed::{checks, past_caches};
+use crate::domain::quality::unarmed::checks_seen;
 use crate::domain::schedule::PlannedAsk;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
@@ -134,10 +134,7 @@ fn judged(monitor: Arc<Monitor>, seen: &Observation) -> Look {
         asked.map_or(&AskVerdict::NotAsked, |(_, verdict)| verdict)
     };
     let proofs = monitor.canaries.iter().map(|canary| lint(canary, verdict(&canary.id), &passages)).collect();
-    let way = seen.tools.as_ref().and_then(|tools| tools.fresh);
-    // A server that listed no tools says nothing of its caches.
-    let caches = seen.tools.as_ref().map(|_| ("quality, the index behind caches", past_caches(&monitor, way)));
-    let checks = caches.into_iter().chain(checks(&monitor)).collect();
+    let checks = checks_seen(&monitor, seen.tools.as_ref());
     Look { monitor, proofs, checks, requests: seen.footprint.requests }
 }
 

@@ -23,10 +23,23 @@ enum Act {
     Crash(usize, u64),
 }
 
-/// Seconds since the act before, what happens, and what the visitor is told. Some three minutes in all.
+/// Seconds since the act before, what happens, and what the visitor is told. Some four minutes in all.
 const PLAY: &[(u64, Act, &str)] = &[
     (
-        20,
+        // Every canary of its twelve was answered twice by then, so that it is known how it was.
+        30,
+        Act::Break(3, Fault::WrongQueryModel, 0.0),
+        "handbook is quietly wrong: questions are embedded with another model than its index. It stays up and answers 200. \
+         Expect a page: embedding_mismatch. Look at /monitors/handbook: keyword canaries right, meaning canaries lost, and \
+         what moved in their lists",
+    ),
+    (
+        35,
+        Act::Mend(3, Fault::WrongQueryModel),
+        "handbook has its model back. Expect the resolve as its canaries turn right",
+    ),
+    (
+        5,
         Act::Break(0, Fault::PoolSaturated, 0.0),
         "docs goes quietly empty: its pool is exhausted, searches answer 200 with nothing. Expect a page: pool_saturated",
     ),
@@ -59,7 +72,7 @@ pub(crate) async fn run(stage: DemoStage, shutdown: CancellationToken) -> Vec<La
         say("nothing will break (--calm)");
         shutdown.cancelled().await;
     } else {
-        say("in 20 s the first of four things breaks; the whole show takes about three minutes");
+        say("in 30 s the first of five things breaks; the whole show takes about four minutes");
         tokio::select! {
             () = play(&servers) => shutdown.cancelled().await,
             () = shutdown.cancelled() => {}
@@ -92,6 +105,14 @@ fn say(words: &str) {
     anstream::println!("{}  {words}", chrono::Utc::now().format("%H:%M:%S"));
 }
 
+/// What a message says, with its cause where it is about one.
+fn cause_and_summary(message: &Message) -> String {
+    message
+        .failure_reason
+        .as_ref()
+        .map_or_else(|| message.summary.clone(), |reason| format!("{reason}: {}", message.summary))
+}
+
 /// Tells what reached the inbox, as it comes.
 async fn tell(inbox: Inbox, shutdown: CancellationToken) {
     let mut told = 0;
@@ -109,7 +130,7 @@ async fn tell(inbox: Inbox, shutdown: CancellationToken) {
             match item.what {
                 InboxItem::Mail(mail) => say(&format!("   → mail     {}", mail.subject)),
                 InboxItem::Webhook(hook) => match Message::parse(&hook.body) {
-                    Ok(message) => say(&format!("   → webhook  {}  {}", message.event, message.summary)),
+                    Ok(message) => say(&format!("   → webhook  {}  {}", message.event, cause_and_summary(&message))),
                     Err(error) => say(&format!("   → webhook  that cannot be read: {error}")),
                 },
             }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{Turn, Variant};
-use crate::domain::monitor::{Canary, Monitor, TWICE_EVERY};
+use crate::domain::monitor::{Canary, CanaryKind, Monitor, TWICE_EVERY};
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::observation::Observation;
 use crate::domain::quality::bound;
@@ -138,11 +138,35 @@ impl MonitorState {
             let since = Some(horizon.since);
             return CanaryScore { right, asked: extent.asked, not_asked: extent.not_asked, since };
         }
-        let known = canaries.iter().filter_map(|canary| self.canaries.get(&canary.id));
-        let answered = known.filter(|known| known.last.is_some());
-        let asked = answered.clone().count();
-        let right = answered.filter(|known| !known.is_wrong()).count();
-        CanaryScore { right, asked, not_asked: canaries.len() - asked, since: None }
+        self.score_at_last_answer(canaries.iter())
+    }
+
+    /// The same for each kind that is declared, in the order of the kinds.
+    pub(crate) fn kind_scores(&self, canaries: &[Canary]) -> Vec<(CanaryKind, CanaryScore)> {
+        let doubt = self.horizon(self.begun_at).map(|horizon| (horizon, Roll::call(canaries, &self.canaries, horizon)));
+        let score = |kind: CanaryKind| match &doubt {
+            Some((horizon, roll)) => {
+                let (right, asked, not_asked) = roll.of_kind(kind);
+                CanaryScore { right, asked, not_asked, since: Some(horizon.since) }
+            }
+            None => self.score_at_last_answer(canaries.iter().filter(|canary| canary.kind == kind)),
+        };
+        let declared = |kind: &CanaryKind| canaries.iter().any(|canary| canary.kind == *kind);
+        CanaryKind::ALL.into_iter().filter(declared).map(|kind| (kind, score(kind))).collect()
+    }
+
+    fn score_at_last_answer<'a>(&self, canaries: impl Iterator<Item = &'a Canary>) -> CanaryScore {
+        let mut score = CanaryScore::default();
+        for canary in canaries {
+            match self.canaries.get(&canary.id).filter(|known| known.last.is_some()) {
+                None => score.not_asked += 1,
+                Some(known) => {
+                    score.asked += 1;
+                    score.right += usize::from(!known.is_wrong());
+                }
+            }
+        }
+        score
     }
 
     /// Whether some canary's last answers were wrong, whoever was told.

@@ -25,4 +25,4 @@ mod weigh;
 pub(crate) use hearing::CanaryRound;
 pub use hearing::CanaryScore;
 pub use state::{Beat, Decision, MonitorState};
-pub use track::CanaryWatch;
+pub use track::{CanaryWatch, FallWatch, KindWatch};

@@ -4,6 +4,7 @@
 use crate::domain::answer::Turn;
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::monitor_state::cause::Cause;
+use crate::domain::monitor_state::hearing::CanaryScore;
 use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::observation::Stage;
 use crate::domain::outcome::Evidence;
@@ -20,13 +21,71 @@ use crate::domain::signal::Phase;
 const LOOKS: u32 = 3;
 
 /// By what a monitor's canaries are judged beyond a single answer, in words.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CanaryWatch {
     /// Wrong answers of a canary in a row that are an incident just now, and why: `5 (this server blips in 0.9 % of
     /// answers)`.
     pub after: String,
-    /// How each kind is watched for a slow fall of its hit rate, in the order of the kinds.
-    pub hit_rates: Vec<(CanaryKind, String)>,
+    /// Every kind that is declared, in the order of the kinds.
+    pub kinds: Vec<KindWatch>,
+}
+
+/// How the canaries of one kind stand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KindWatch {
+    /// Which part of retrieval they test.
+    pub kind: CanaryKind,
+    /// How many of them are right.
+    pub score: CanaryScore,
+    /// How they are watched for a slow fall of their hit rate.
+    pub fall: FallWatch,
+}
+
+/// Where the detector of slow falls stands for a kind (check 4).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FallWatch {
+    /// Not judged yet: so many answers of those that a baseline takes.
+    Learning {
+        /// Answers so far.
+        asked: u32,
+        /// Answers that it takes.
+        of: u32,
+    },
+    /// Never judged: at least so many are right, 0 to 1, which is too few to fall from.
+    Hopeless(f64),
+    /// Judged.
+    Armed {
+        /// At least so many are right, 0 to 1.
+        bound: f64,
+        /// What the bets against that are worth, from 1.
+        worth: f64,
+        /// What they are worth when it is told.
+        limit: f64,
+    },
+    /// Told: fewer are right than that.
+    Fell {
+        /// At least so many were right, 0 to 1.
+        bound: f64,
+        /// Those of the last looks that were all right.
+        recent: u32,
+        /// The last looks.
+        of: u32,
+    },
+}
+
+impl FallWatch {
+    /// In words, such as `armed: at least 86 % right`.
+    pub fn said(&self) -> String {
+        let bound = |bound: f64| format!("{:.0} %", bound * 100.0);
+        match *self {
+            Self::Learning { asked, of } => format!("not armed: {asked} of {of} answers"),
+            Self::Hopeless(low) => format!("not armed: at least {} right is too few to fall from", bound(low)),
+            Self::Armed { bound: at, .. } => format!("armed: at least {} right", bound(at)),
+            Self::Fell { bound: at, recent, of } => {
+                format!("fell: {recent} of the last {of} looks right, at least {} before", bound(at))
+            }
+        }
+    }
 }
 
 /// What a beat decided of each kind it asked.
@@ -58,25 +117,22 @@ impl MonitorState {
     }
 
     /// By what its canaries are judged beyond a single answer.
-    pub(crate) fn canary_watch(&self, monitor: &Monitor) -> CanaryWatch {
-        CanaryWatch { after: self.after_said(monitor), hit_rates: self.hit_rates(monitor) }
+    pub fn canary_watch(&self, monitor: &Monitor) -> CanaryWatch {
+        let scores = self.kind_scores(&monitor.canaries).into_iter();
+        let kinds = scores.map(|(kind, score)| KindWatch { kind, score, fall: self.fall_watch(kind, monitor) });
+        CanaryWatch { after: self.after_said(monitor), kinds: kinds.collect() }
     }
 
-    fn hit_rates(&self, monitor: &Monitor) -> Vec<(CanaryKind, String)> {
-        let declared = |kind: &CanaryKind| monitor.canaries.iter().any(|canary| canary.kind == *kind);
-        let said = |kind: CanaryKind| {
-            let known = self.track.erosion.kinds().iter().find(|known| known.kind == kind);
-            let bound = |bound: f64| format!("{:.0} %", bound * 100.0);
-            match known.map_or(Watch::Learning(0), KindErosion::watch) {
-                Watch::Learning(asked) => format!("not armed: {asked} of {BASELINE_ASKS} answers"),
-                Watch::Hopeless(low) => format!("not armed: at least {} right is too few to fall from", bound(low)),
-                Watch::Armed(at) => format!("armed: at least {} right", bound(at)),
-                Watch::Eroded { bound: at, recent } => {
-                    format!("fell: {recent} of the last {RECENT} looks right, at least {} before", bound(at))
-                }
+    fn fall_watch(&self, kind: CanaryKind, monitor: &Monitor) -> FallWatch {
+        let known = self.track.erosion.kinds().iter().find(|known| known.kind == kind);
+        match known.map_or(Watch::Learning(0), KindErosion::watch) {
+            Watch::Learning(asked) => FallWatch::Learning { asked, of: BASELINE_ASKS },
+            Watch::Hopeless(bound) => FallWatch::Hopeless(bound),
+            Watch::Armed(bound) => {
+                FallWatch::Armed { bound, worth: known.map_or(1.0, KindErosion::worth), limit: erosion_limit(monitor) }
             }
-        };
-        CanaryKind::ALL.into_iter().filter(declared).map(|kind| (kind, said(kind))).collect()
+            Watch::Eroded { bound, recent } => FallWatch::Fell { bound, recent, of: RECENT },
+        }
     }
 
     /// What is remembered beyond last answers, as it is kept.
@@ -94,8 +150,7 @@ impl MonitorState {
     pub(super) fn observe(&mut self, decided: Decided, beat: Beat<'_>) {
         let canaries = &beat.monitor.canaries;
         let learns = !self.canaries.values().any(CanaryState::is_confirmed);
-        let kinds = CanaryKind::ALL.iter().filter(|kind| canaries.iter().any(|canary| canary.kind == **kind));
-        let limit = Erosion::limit(AskRate::of(beat.monitor), kinds.count());
+        let limit = erosion_limit(beat.monitor);
         for (kind, answers) in decided {
             self.track.erosion.observe(canaries, kind, answers, learns, limit);
         }
@@ -131,6 +186,12 @@ impl MonitorState {
             counted: None,
         })
     }
+}
+
+/// What bets against a hit rate are worth when its fall is told.
+fn erosion_limit(monitor: &Monitor) -> f64 {
+    let is_declared = |kind: &&CanaryKind| monitor.canaries.iter().any(|canary| canary.kind == **kind);
+    Erosion::limit(AskRate::of(monitor), CanaryKind::ALL.iter().filter(is_declared).count())
 }
 
 /// Takes one answer into the count of blips. `was`: where the canary stood before it, and after how many wrong answers.

@@ -142,6 +142,11 @@ impl KindErosion {
         is_known.then(|| lower(f64::from(self.right), f64::from(self.asked), ONE_SIDED_99))
     }
 
+    /// What the bets of all sizes are worth together, each begun anew where it lost.
+    pub(crate) fn worth(&self) -> f64 {
+        worth(&self.capital)
+    }
+
     /// How it stands.
     pub(crate) fn watch(&self) -> Watch {
         match self.bound() {

@@ -207,16 +207,30 @@ impl<'a> Roll<'a> {
     }
 
     /// Those that count: an index that is gone answers a question about nothing rightly, so that is no sign of health.
-    fn counted(&self) -> impl Iterator<Item = CanaryHeard> {
+    fn counted(&self) -> impl Iterator<Item = (CanaryKind, CanaryHeard)> {
         let bad = |heard: CanaryHeard| matches!(heard, CanaryHeard::Wrong | CanaryHeard::Waiting);
         let lost = self.heard.iter().any(|(canary, _, heard)| canary.kind != CanaryKind::Negative && bad(*heard));
         let counts = move |kind: CanaryKind, heard: CanaryHeard| !lost || kind != CanaryKind::Negative || bad(heard);
-        self.heard.iter().filter(move |(canary, _, heard)| counts(canary.kind, *heard)).map(|(.., heard)| *heard)
+        self.heard
+            .iter()
+            .filter(move |(canary, _, heard)| counts(canary.kind, *heard))
+            .map(|(canary, _, heard)| (canary.kind, *heard))
+    }
+
+    /// How many canaries of a kind are right, how many count as asked, and how many were not.
+    pub(crate) fn of_kind(&self, wanted: CanaryKind) -> (usize, usize, usize) {
+        self.counted().filter(|(kind, _)| *kind == wanted).fold((0, 0, 0), |(right, asked, not_asked), (_, heard)| {
+            match heard {
+                CanaryHeard::NotAsked => (right, asked, not_asked + 1),
+                CanaryHeard::Right => (right + 1, asked + 1, not_asked),
+                CanaryHeard::Wrong | CanaryHeard::Waiting => (right, asked + 1, not_asked),
+            }
+        })
     }
 
     /// The count; `alike` of the wrong ones are wrong in the way that the reason names.
     pub(crate) fn extent(&self, horizon: Horizon, alike: usize) -> Extent {
-        let count = |wanted: CanaryHeard| self.counted().filter(|heard| *heard == wanted).count();
+        let count = |wanted: CanaryHeard| self.counted().filter(|(_, heard)| *heard == wanted).count();
         let (wrong, waiting) = (count(CanaryHeard::Wrong), count(CanaryHeard::Waiting));
         Extent {
             since: horizon.since,

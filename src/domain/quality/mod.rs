@@ -1,7 +1,7 @@
 //! Whether answers are worth anything (RETRIEVAL.md).
 //!
-//! Read: `score_code` (a score as it is judged and kept), `ranking` (how alike two lists of sources are), `form` (an
-//! answer's form against the lock), `canary` (one answer: right or wrong), `look` (what of an answer later ones are
+//! Read: `score_code` (a score as it is judged and kept), `ranking` (how alike two lists of sources are), `moved` (the
+//! same two as people read them), `form` (an answer's form against the lock), `canary` (one answer: right or wrong), `look` (what of an answer later ones are
 //! compared with), `confirmation` (many answers of one canary: a blip or an incident), `index_sight` (whether any of
 //! them came from the index), `canary_states` (all of a monitor's), `answers` (how many of many were right), `bound`
 //! (how far such a share may be trusted), `streak`, `blips` (how many wrong answers in a row are an incident),
@@ -13,6 +13,7 @@
 
 pub(crate) mod score_code;
 pub(crate) mod ranking;
+pub(crate) mod moved;
 pub(crate) mod form;
 pub(crate) mod canary;
 pub(crate) mod look;

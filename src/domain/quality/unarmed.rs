@@ -1,6 +1,7 @@
 //! Which checks cannot judge a monitor, and what each of them needs for it.
 
 use crate::domain::monitor::{CanaryKind, Monitor};
+use crate::domain::observation::ToolsSeen;
 use crate::domain::quality::changes::{ChangeCheck, OFF};
 use crate::domain::search::{Fresh, FreshWay};
 
@@ -30,8 +31,15 @@ pub(crate) fn checks(monitor: &Monitor) -> Vec<(&'static str, Option<String>)> {
     others.into_iter().chain(changes).collect()
 }
 
+/// [`checks`], and before them whether the index is seen behind caches. `listed`: the tools as the server lists them; one
+/// that listed none says nothing of its caches.
+pub(crate) fn checks_seen(monitor: &Monitor, listed: Option<&ToolsSeen>) -> Vec<(&'static str, Option<String>)> {
+    let caches = listed.map(|tools| ("quality, the index behind caches", past_caches(monitor, tools.fresh)));
+    caches.into_iter().chain(checks(monitor)).collect()
+}
+
 /// Why its index is not seen behind caches; none: searches go past them. `way`: as the server's tools offer it.
-pub(crate) fn past_caches(monitor: &Monitor, way: Option<FreshWay>) -> Option<String> {
+fn past_caches(monitor: &Monitor, way: Option<FreshWay>) -> Option<String> {
     match (&monitor.search.fresh, way) {
         (Fresh::Off, _) => Some(OFF.to_owned()),
         (Fresh::Found, None) => Some("needs search.fresh_arguments: the tool offers no way that is known".to_owned()),

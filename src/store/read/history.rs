@@ -281,26 +281,30 @@ fn rolled_day(row: &SqliteRow) -> Result<Rolled, StoreError> {
 }
 
 /// What is remembered of a monitor, each beat once.
-struct PastCounts {
+pub(in crate::store::read) struct PastCounts {
     /// Packs of hours that are sealed, not read yet; those at the edges are whole.
-    packs: Vec<Pack>,
+    pub(in crate::store::read) packs: Vec<Pack>,
     /// Beats whose row is the truth: of hours that are not sealed, and late ones.
-    rows: Vec<PastBeat>,
+    pub(in crate::store::read) rows: Vec<PastBeat>,
 }
 
-struct Pack {
+pub(in crate::store::read) struct Pack {
     hour: DateTime<Utc>,
     data: Vec<u8>,
 }
 
 impl Pack {
-    fn read(self) -> Result<Hour, StoreError> {
+    pub(in crate::store::read) fn ends_at(&self) -> DateTime<Utc> {
+        self.hour + packs::HOUR
+    }
+
+    pub(in crate::store::read) fn read(self) -> Result<Hour, StoreError> {
         packs::read(self.hour, &self.data)
     }
 }
 
 /// Reads of a monitor, whose rows may stand at these microseconds.
-async fn remembered(
+pub(in crate::store::read) async fn remembered(
     connection: &mut SqliteConnection,
     (monitor, starts): (&MonitorId, &[i64]),
     from: DateTime<Utc>,

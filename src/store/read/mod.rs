@@ -1,6 +1,6 @@
 //! What starts, pages, the API and `serin export` ask for. Every query is bounded and takes a reading connection.
 //!
-//! Read `pages`, then `latency` and `history` (over hours, days and months), `resume` and `recent` (what a start needs),
+//! Read `pages`, then `latency` and `history` (over hours, days and months), `asked` (canaries and their ranks), `resume` and `recent` (what a start needs),
 //! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is), `backlog` (what of
 //! the outbox waits), `holds` (why people were not told), `circumstances` (by what beats were judged, for a back-test).
 
@@ -9,6 +9,7 @@ pub(crate) mod resume;
 pub(crate) mod recent;
 pub(crate) mod latency;
 pub mod history;
+pub(crate) mod asked;
 pub(crate) mod export;
 pub(crate) mod figures;
 pub(crate) mod backlog;

@@ -11,9 +11,8 @@ use crate::domain::incident::Incident;
 use crate::domain::wording::counted;
 use crate::store::packed::slices::LatencySlice;
 use crate::web::format;
+use crate::web::ranges::P95_SAMPLES_MIN;
 
-/// A bound on a P95 takes so many samples (RETRIEVAL §4).
-pub(crate) const P95_SAMPLES_MIN: u32 = 59;
 /// Size of the drawing; it is stretched to its frame.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 240.0;

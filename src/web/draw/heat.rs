@@ -10,8 +10,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::wording::counted;
 use crate::store::packed::slices::LatencySlice;
-use crate::web::draw::chart::P95_SAMPLES_MIN;
 use crate::web::format;
+use crate::web::ranges::P95_SAMPLES_MIN;
 
 const HOURS: u32 = 24;
 /// Size of a cell in drawing units; the drawing is stretched to its frame.

@@ -22,7 +22,9 @@ use crate::web::guard::{self, Visit};
 use crate::web::pages::deliveries::{self, DeliveryRow};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
+use crate::web::pages::moved::MovedPart;
 use crate::web::pages::recheck;
+use crate::web::pages::then_and_now;
 use crate::web::pages::unknown;
 use crate::web::state::WebState;
 
@@ -49,6 +51,8 @@ struct IncidentPage {
     /// What it explains or explained, the newest first.
     explained: Vec<IncidentRow>,
     transcripts: usize,
+    /// Lists of the canaries that it is about, as they were and as they came.
+    moved: Vec<MovedPart>,
     /// Whether the database does not answer.
     away: bool,
     /// The name that the visitor gave last.
@@ -139,9 +143,11 @@ pub(crate) async fn page(
     let Some(incident) = found.ok().or_else(|| from_live(&state, &id)) else {
         return unknown::away(&state, visit);
     };
+    let moved = if away { Ok(Vec::new()) } else { then_and_now::of_incident(&state, &incident, now).await };
     let mut page = told(&state, visit, incident, now);
     if !away {
         add_kept(&state, &mut page, &id, now).await;
+        page.moved = moved.unwrap_or_default();
     }
     page.away = away;
     page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
@@ -207,6 +213,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         holds: Vec::new(),
         explained: Vec::new(),
         transcripts: 0,
+        moved: Vec::new(),
         away: false,
         actor: String::new(),
         said: None,

@@ -1,15 +1,20 @@
 //! One file a page: what it shows, worked out from the live state and the database; the templates only write it down.
 //!
-//! Read: `frame` (what all pages share), `filter` (what an address's query asks for), then the pages.
+//! Read: `frame` (what all pages share), `filter` and `choices` (what an address's query asks for), then the pages.
 
 pub(crate) mod frame;
 
 pub(crate) mod filter;
+pub(crate) mod choices;
 
 pub(crate) mod fleet;
 pub(crate) mod incident;
 pub(crate) mod incidents;
 pub(crate) mod monitor;
+pub(crate) mod board;
+pub(crate) mod moved;
+pub(crate) mod then_and_now;
+pub(crate) mod armed;
 pub(crate) mod uptime;
 
 pub(crate) mod probe;

@@ -6,12 +6,10 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use chrono::{DateTime, Utc};
-use serde::Deserialize;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::monitor_state::{CanaryScore, CanaryWatch};
-use crate::live::state::{CanaryView, MonitorView};
+use crate::live::state::MonitorView;
 use crate::store::read::latency::BeatLine;
 use crate::store::read::pages::IncidentFilter;
 use crate::store::write::listing::ListingLine;
@@ -20,9 +18,11 @@ use crate::web::draw::chart::{self, Chart};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::heat::{self, Heat};
 use crate::web::draw::strip::Strip;
-use crate::web::format::{self, Query, Timestamp};
+use crate::web::format::{self, Timestamp};
 use crate::web::forms;
 use crate::web::guard::{self, Visit};
+use crate::web::pages::board::{self, BoardPart, BoardPast};
+use crate::web::pages::choices::{ChoiceLink, Choices, MonitorQuery};
 use crate::web::pages::fleet::{self, P95};
 use crate::web::pages::footprint::{self, FootprintPart};
 use crate::web::pages::frame::{Frame, show};
@@ -43,14 +43,6 @@ use crate::web::tools::locked;
 const BEATS_SHOWN: u32 = 20;
 /// Incidents listed; the rest is a link away.
 const INCIDENTS_SHOWN: usize = 8;
-/// What the address may ask for.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct MonitorQuery {
-    range: Option<String>,
-    heat: Option<String>,
-    said: Option<String>,
-    at: Option<i64>,
-}
 
 #[derive(Debug, Template)]
 #[template(path = "monitor.html")]
@@ -64,7 +56,8 @@ struct MonitorPage {
     signals: Vec<SignalLine>,
     latency: LatencyPanel,
     heat: HeatPanel,
-    canaries: CanaryPanel,
+    /// None where it declares no canary.
+    board: Option<BoardPart>,
     probe: Option<ProbeStory>,
     transcript: Option<TranscriptLink>,
     footprint: FootprintPart,
@@ -109,23 +102,15 @@ struct FiguresPanel {
 /// Durations over a range; no chart where nothing was measured.
 #[derive(Debug)]
 struct LatencyPanel {
-    ranges: Vec<MonitorLink>,
+    ranges: Vec<ChoiceLink>,
     chart: Option<Chart>,
 }
 
 /// Durations by hour of the day; no drawing where nothing was measured.
 #[derive(Debug)]
 struct HeatPanel {
-    links: Vec<MonitorLink>,
+    links: Vec<ChoiceLink>,
     heat: Option<Heat>,
-}
-
-#[derive(Debug)]
-struct CanaryPanel {
-    rows: Vec<CanaryRow>,
-    /// Right at their last answer, of all that answered.
-    score: String,
-    watch: CanaryWatch,
 }
 
 #[derive(Debug)]
@@ -134,23 +119,6 @@ struct MonitorFigure {
     value: String,
     note: String,
     bad: bool,
-}
-
-#[derive(Debug)]
-struct MonitorLink {
-    name: &'static str,
-    href: String,
-    chosen: bool,
-}
-
-#[derive(Debug)]
-struct CanaryRow {
-    view: CanaryView,
-    kind: &'static str,
-    glyph: Glyph,
-    word: String,
-    answered: Option<Timestamp>,
-    elapsed: String,
 }
 
 /// One beat of the recent past.
@@ -190,12 +158,14 @@ pub(crate) async fn page(
     };
     let fleet = state.fleet_now();
     let declared = fleet.monitor(&view.id).map(|monitor| &**monitor);
-    let range = asked.range.as_deref().and_then(Range::from_slug).unwrap_or(Range::ThreeHours);
-    let heat = asked.heat.as_deref().and_then(HeatDays::from_slug).unwrap_or_default();
-    let cut = ranges::cut(range, view.declared.every, declared.map_or(1, Monitor::per_beat), now);
-    let kept = kept(&state, &view.id, cut, heat).await;
-    let away = kept.is_err();
-    let mut kept = kept.unwrap_or_default();
+    let choices = Choices::of(&asked);
+    let cut = ranges::cut(choices.range, view.declared.every, declared.map_or(1, Monitor::per_beat), now);
+    let (kept, board) = tokio::join!(
+        kept(&state, &view.id, cut, choices.heat),
+        board_past(&state, &view, declared, choices.board, now)
+    );
+    let away = kept.is_err() || board.is_err();
+    let (mut kept, board) = (kept.unwrap_or_default(), board.ok().flatten());
     let page = MonitorPage {
         frame: Frame::new(&state, visit, now, "fleet", view.declared.name.clone())
             .watching(format!("monitor:{}", view.id)),
@@ -209,19 +179,10 @@ pub(crate) async fn page(
             strip: Strip::new(&view.strip),
             uptimes: uptime::cells(&kept.past.uptimes, !view.canaries.is_empty()),
         },
-        latency: LatencyPanel {
-            ranges: Range::ALL.map(|one| link(one, heat, "latency", one.slug(), one == range)).into(),
-            chart: drawn(&view, &kept, cut),
-        },
-        heat: HeatPanel {
-            links: [HeatDays::Week, HeatDays::Kept].map(|one| link(range, one, "heat", one.slug(), one == heat)).into(),
-            heat: heated(&view, &kept, heat, now),
-        },
-        canaries: CanaryPanel {
-            rows: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
-            watch: view.canary_watch.clone(),
-            score: scored(view.canary_score),
-        },
+        latency: LatencyPanel { ranges: choices.ranges(), chart: drawn(&view, &kept, cut) },
+        heat: HeatPanel { links: choices.heats(), heat: heated(&view, &kept, choices.heat, now) },
+        board: (!view.canaries.is_empty())
+            .then(|| board::tell(&view, declared, &fleet.provenance, board.as_ref(), choices, now)),
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
         transcript: kept.transcript.map(|line| transcripts::link(line, now)),
         footprint: footprint::tell(&view, declared, now),
@@ -276,11 +237,18 @@ async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Res
     })
 }
 
-/// A link that changes one choice and keeps the other; what is as always stays out of the address.
-fn link(range: Range, heat: HeatDays, part: &str, name: &'static str, chosen: bool) -> MonitorLink {
-    let heat = if heat == HeatDays::default() { "" } else { heat.slug() };
-    let query = Query(&[("range", range.slug()), ("heat", heat)]);
-    MonitorLink { name, href: format!("?{query}#{part}"), chosen }
+/// What the board shows of the past; none where nothing is declared whose past it could be.
+async fn board_past(
+    state: &WebState,
+    view: &MonitorView,
+    declared: Option<&Monitor>,
+    range: Option<Range>,
+    now: DateTime<Utc>,
+) -> Result<Option<BoardPast>, Away> {
+    match declared.filter(|monitor| !monitor.canaries.is_empty()) {
+        None => Ok(None),
+        Some(monitor) => board::read(state, view, monitor, range, now).await.map(Some),
+    }
 }
 
 fn drawn(view: &MonitorView, kept: &StoredPart, cut: Cut) -> Option<Chart> {
@@ -306,22 +274,6 @@ fn heated(view: &MonitorView, kept: &StoredPart, days: HeatDays, now: DateTime<U
     })
 }
 
-fn scored(score: CanaryScore) -> String {
-    format!("{} of {} right, {}", score.right, score.asked, asked_when(score))
-}
-
-/// What a count of canaries promises, and what it is of: the table beside it also shows answers from before a fault.
-fn asked_when(score: CanaryScore) -> String {
-    let promised = score.at_least_said();
-    let when = match (score.not_asked, score.since) {
-        (0, None) => "at their last answer".to_owned(),
-        (n, None) => format!("at their last answer, {n} not asked yet"),
-        (0, Some(_)) => "since the first wrong answer".to_owned(),
-        (n, Some(_)) => format!("since the first wrong answer, {n} not asked since"),
-    };
-    if promised.is_empty() { when } else { format!("{promised}, {when}") }
-}
-
 fn figures(view: &MonitorView, away: bool) -> Vec<MonitorFigure> {
     let limit = format::millis(view.latency.limit_ms);
     let p95 = P95::of(&view.latency);
@@ -338,7 +290,7 @@ fn figures(view: &MonitorView, away: bool) -> Vec<MonitorFigure> {
         MonitorFigure {
             name: "canaries right",
             value: if view.canaries.is_empty() { "–".to_owned() } else { format!("{}/{}", score.right, score.asked) },
-            note: if view.canaries.is_empty() { "none declared".to_owned() } else { asked_when(score) },
+            note: if view.canaries.is_empty() { "none declared".to_owned() } else { board::asked_when(score) },
             bad: score.right < score.asked,
         },
         MonitorFigure {
@@ -372,23 +324,6 @@ fn remembered_uptime(view: &MonitorView) -> [MonitorFigure; 2] {
         bad: false,
     };
     [one("up", view.day.uptime, "of seen time, 24 h"), one("coverage", view.day.coverage, "of due time, 24 h")]
-}
-
-fn canary_row(view: &CanaryView, now: DateTime<Utc>) -> CanaryRow {
-    let (name, word) = match view.verdict.as_deref() {
-        Some("right") => ("right", "right"),
-        Some("wrong") => ("wrong", "wrong"),
-        Some("failed") => ("degraded", "no answer"),
-        _ => ("unknown", "not asked yet"),
-    };
-    CanaryRow {
-        kind: view.kind.slug(),
-        glyph: Glyph { name },
-        word: word.to_owned(),
-        answered: view.answered_at.map(|at| Timestamp::new(at, now)),
-        elapsed: view.elapsed_ms.map(format::millis).unwrap_or_default(),
-        view: view.clone(),
-    }
 }
 
 fn beat_row(line: BeatLine, now: DateTime<Utc>) -> MonitorBeat {

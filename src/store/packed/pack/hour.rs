@@ -122,6 +122,14 @@ pub(in crate::store) fn decode(hour: DateTime<Utc>, bytes: &[u8]) -> io::Result<
 }
 
 impl Hour {
+    /// Every ask in order, with its beat, the number of its canary, and its answer as the pack holds it.
+    pub(in crate::store) fn asks(&self) -> impl Iterator<Item = (&PastBeat, &PastAsk, i64, Option<&PackedAnswer>)> {
+        let asks = self.beats.iter().flat_map(|beat| beat.asks.iter().map(move |ask| (beat, ask)));
+        asks.zip(&self.places).map(|((beat, ask), (canary, answer))| {
+            (beat, ask, self.canaries.get(*canary).copied().unwrap_or_default(), self.answers.get(*answer))
+        })
+    }
+
     /// The beats with the names of their canaries, and with answers where the meaning of their number is known.
     ///
     /// # Errors
