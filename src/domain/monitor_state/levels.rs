@@ -212,9 +212,11 @@ impl MonitorState {
     pub(super) fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
         let rule = &beat.monitor.rules.quality;
         let horizon = self.horizon(beat.now);
+        let is_inconsistent = self.changes.is_elevated(ChangeCheck::Relations);
         let known = Known {
             pinned: beat.monitor.pinned.as_deref(),
-            is_inconsistent: self.changes.is_elevated(ChangeCheck::Relations),
+            is_inconsistent,
+            is_steady: !is_inconsistent && beat.monitor.asks_twice(),
             lists: rule.checks.lists,
         };
         let diagnosis = horizon.and_then(|horizon| diagnose(&beat.monitor.canaries, known, &self.canaries, horizon));

@@ -43,6 +43,8 @@ pub(crate) struct Known<'a> {
     pub(crate) pinned: Option<&'a Pinned>,
     /// Whether one question asked twice brings two lists, and did not when it was pinned.
     pub(crate) is_inconsistent: bool,
+    /// Whether it brings one list, and would be seen to bring two.
+    pub(crate) is_steady: bool,
     /// What of lists counts as moved.
     pub(crate) lists: ListsCheck,
 }
@@ -75,7 +77,7 @@ pub(crate) fn diagnose(
             FailureReason::ThresholdBroken => rescaled(&compared(&roll, known, horizon), known),
             _ => {
                 let seen = symptoms(&roll, known.pinned, horizon);
-                broken(&seen, symptom, horizon.turned_at.is_some()).or_else(|| {
+                broken(&seen, symptom, horizon.turned_at.is_some(), known.is_steady).or_else(|| {
                     // Where no part is broken, another order on another scale is what lost the source.
                     let named = rescaled(&compared(&roll, known, horizon), known);
                     named.filter(|named| named.reason == FailureReason::RerankerChanged)

@@ -4,8 +4,12 @@ use crate::domain::monitor::CanaryKind;
 use crate::domain::quality::confirmation::AnsweredBy;
 use chrono::{DateTime, TimeDelta, Utc};
 
-const UNPINNED: Known<'_> =
-    Known { pinned: None, is_inconsistent: false, lists: crate::domain::rules::QualityChecks::STANDARD.lists };
+const UNPINNED: Known<'_> = Known {
+    pinned: None,
+    is_inconsistent: false,
+    is_steady: false,
+    lists: crate::domain::rules::QualityChecks::STANDARD.lists,
+};
 
 #[test]
 fn many_canaries_have_one_cause() {
