@@ -77,11 +77,13 @@ pub(crate) fn diagnose(
             FailureReason::ThresholdBroken => rescaled(&compared(&roll, known, horizon), known),
             _ => {
                 let seen = symptoms(&roll, known.pinned, horizon);
-                broken(&seen, symptom, horizon.turned_at.is_some(), known.is_steady).or_else(|| {
-                    // Where no part is broken, another order on another scale is what lost the source.
+                let broken = |is_steady| broken(&seen, symptom, horizon.turned_at.is_some(), is_steady);
+                // Where no part is broken, another order on another scale is what lost the source.
+                let reranked = || {
                     let named = rescaled(&compared(&roll, known, horizon), known);
                     named.filter(|named| named.reason == FailureReason::RerankerChanged)
-                })
+                };
+                broken(false).or_else(reranked).or_else(|| broken(known.is_steady))
             }
         }
     });
