@@ -308,7 +308,8 @@ async fn mended(
         return Ok(None);
     }
     server.off(faults).await;
-    if case.deed == Deed::Crash {
+    // Calls that hang hold their connections to the store until the process ends.
+    if case.deed == Deed::Crash || faults.iter().any(|(fault, _)| *fault == Fault::Hang) {
         server.crash(DOWN_FOR).await?;
     }
     if remembers {
