@@ -1,8 +1,15 @@
 //! An answer cache, on as shipped: what is broken behind it is seen, and what it does wrong itself is told as that.
 
-use serin_reference::lab::kinds::{Dose, Fault};
+use std::path::Path;
 
-use crate::stage::{Expected, Stage, evidence, reference};
+use serin_reference::index::corpus::Corpus;
+use serin_reference::index::documentation::SOURCES;
+use serin_reference::lab::kinds::{Dose, Fault};
+use serin_reference::lab::options::LabOptions;
+use serin_reference::lab::server::{self, LabServer};
+use tokio_util::sync::CancellationToken;
+
+use crate::stage::{Expected, Stage, crypto, evidence, reference};
 
 /// Canaries of each arm, all of them asked on each beat.
 const CANARIES: &str = "
@@ -23,6 +30,13 @@ fn both(name: &str, url: &str) -> String {
     format!("{}{}", monitor(name, ""), monitor(&format!("{name}-cached"), ", fresh: off"))
 }
 
+/// A reference server that remembers its answers: of the documentation that it has by itself it keeps none.
+async fn remembering(documents: &Path) -> LabServer {
+    crypto();
+    let options = LabOptions { corpus: Corpus::Folder(documents.to_owned()), ..LabOptions::default() };
+    server::serve(options, CancellationToken::new()).await.unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_broken_behind_a_cache_is_seen_past_it() {
     let rows = [
@@ -31,9 +45,15 @@ async fn what_is_broken_behind_a_cache_is_seen_past_it() {
         ("truncated", Fault::CorpusTruncated, "empty_results"),
         ("empty", Fault::EmptyResults, "empty_results"),
     ];
+    let documents = tempfile::tempdir().unwrap();
+    for (source, text) in SOURCES {
+        let file = documents.path().join(source);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
     let mut servers = Vec::new();
     for (name, ..) in rows {
-        servers.push((name, reference().await));
+        servers.push((name, remembering(documents.path()).await));
     }
     let monitors: String = servers.iter().map(|(name, server)| both(name, &server.mcp_url())).collect();
     let stage = Stage::start(&monitors).await;
@@ -50,6 +70,8 @@ async fn what_is_broken_behind_a_cache_is_seen_past_it() {
     for (name, fault, reason) in rows {
         let wrong = Expected { monitor: name, signal: "quality", reason, severity: "page", stage: "search" };
         stage.opened(fault.name(), wrong).await;
+        let cached = stage.told(&format!("{name}-cached"));
+        assert!(cached.is_empty(), "{name}: plainly asked, the cache still answers: {cached:#?}");
     }
 }
 
