@@ -46,8 +46,12 @@ pub(super) fn cache_word(value: &Value) -> CacheWord {
         },
         _ => None,
     };
+    // A question's vector that was remembered spares the embedder; the index is searched all the same.
+    let is_of_vector = |cache: &Value| cache.get("kind").is_some_and(|kind| kind == "vector");
     let said = places(value).find_map(|place| {
-        let cache = place.get("cache").and_then(|cache| of(cache.get("hit").unwrap_or(cache)));
+        let cache = place
+            .get("cache")
+            .and_then(|cache| if is_of_vector(cache) { Some(false) } else { of(cache.get("hit").unwrap_or(cache)) });
         cache.or_else(|| ["cached", "from_cache", "cache_hit"].iter().find_map(|key| of(place.get(key)?)))
     });
     match said {
@@ -69,6 +73,11 @@ mod tests {
             (json!({"results": []}), CacheWord::Unsaid, "nothing is said"),
             (json!({"data": {"cache": {"hit": true, "kind": "answer", "age_seconds": 4}}}), CacheWord::Hit, "ours"),
             (json!({"data": {"cache": {"hit": false, "kind": "none"}}}), CacheWord::Missed, "ours, from the index"),
+            (
+                json!({"data": {"cache": {"hit": true, "kind": "vector"}}}),
+                CacheWord::Missed,
+                "ours, of the question alone",
+            ),
             (json!({"cache": "HIT"}), CacheWord::Hit, "as proxies write it"),
             (json!({"cache": "bypass"}), CacheWord::Missed, "it was gone around"),
             (json!({"cache": "redis"}), CacheWord::Unsaid, "which one there is says nothing"),
