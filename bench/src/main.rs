@@ -4,7 +4,8 @@
 //! declares; targets run in another, so that the figures are the monitor's alone. Everything stays
 //! on loopback and ends by itself. Read: `target` (canned MCP servers), `fleet` (the program under
 //! load), `bare` (the same four calls with hyper and nothing else), `beats` (both side by side, without store and
-//! scheduler), `usage` (what a process used), `report` (how it is said).
+//! scheduler), `usage` (what a process used), `report` (how it is said). What the command takes and the order of its parts
+//! stand here together, which is why this file is long.
 
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;

@@ -20,6 +20,7 @@ pub(crate) mod afresh;
 pub mod server_profile;
 pub mod tools;
 pub mod pinned;
+pub mod calls;
 pub(crate) mod wording;
 pub mod fault;
 pub mod answer;

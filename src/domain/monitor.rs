@@ -7,16 +7,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::pinned::{Pinned, PinnedCanary, Relation};
+use crate::domain::pinned::{Pinned, PinnedCanary};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rules::Rules;
 use crate::domain::search::Search;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::source_pattern::SourcePattern;
 use crate::domain::wanted::{ExpectedText, Wanted};
-
-/// One beat of so many asks a question twice, where that is compared.
-pub const TWICE_EVERY: u32 = 5;
 
 /// A monitor's identity: history follows the id, the name may change.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,42 +107,6 @@ impl Monitor {
             line: 1,
             definition_hash: String::new(),
         }
-    }
-
-    /// The most requests this monitor sends on a day without trouble; suspect beats, re-checks and
-    /// canaries asked outside the round come on top.
-    ///
-    /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
-    /// asked, one a health address, closing the session (1). Where the age of
-    /// sources is judged, they are listed once an hour; further pages of that list come on top. Where one question asked
-    /// twice is compared, one beat of [`TWICE_EVERY`] asks a canary a second time.
-    pub fn calls_per_day(&self) -> u64 {
-        const DAY_MS: u128 = 24 * 3600 * 1000;
-        const SOURCE_LISTINGS: u64 = 24;
-        let beats = DAY_MS.div_ceil(self.every.as_millis().max(1));
-        let listings = if self.rules.freshness.is_some() { SOURCE_LISTINGS } else { 0 };
-        let beats = u64::try_from(beats).unwrap_or(u64::MAX);
-        let twice = if self.asks_twice() { beats / u64::from(TWICE_EVERY) } else { 0 };
-        beats.saturating_mul(self.calls_per_beat()).saturating_add(listings + twice)
-    }
-
-    /// Whether a question is asked twice in a beat now and then: the lock says that it brought one list in every run.
-    pub fn asks_twice(&self) -> bool {
-        let is_one = |pinned: &Pinned| pinned.reached_index && pinned.relations.contains(&Relation::SameTwice);
-        self.rules.quality.checks.relations.severity.is_some()
-            && !self.canaries.is_empty()
-            && self.pinned.as_deref().is_some_and(is_one)
-    }
-
-    /// The most requests of one look that asks every canary once.
-    pub fn calls_of_all(&self) -> u64 {
-        self.calls_per_beat() - u64::from(self.per_beat()) + self.canaries.len() as u64
-    }
-
-    /// The most requests of one beat without trouble.
-    pub fn calls_per_beat(&self) -> u64 {
-        const OPENING_LISTING_CLOSING: u64 = 4;
-        OPENING_LISTING_CLOSING + u64::from(self.per_beat()) + self.health.len() as u64
     }
 
     /// Name and port of the server's host as the address has them, in small letters; empty for a program.

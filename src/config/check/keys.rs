@@ -1,6 +1,6 @@
 //! The table of keys: what may stand in monitors.yaml, and what each key is for. Readers refuse what is not in it and
 //! name what was probably meant, the JSON Schema takes the words, and so does `docs/`. How a value is read stands in the
-//! section's own file; whether a change of it is one, in `definition`.
+//! section's own file; whether a change of it is one, in `definition`. It is as long as it is because it is one table.
 //!
 //! Runbooks are keyed by failure reason as well, which have a list of their own (`domain::reason`).
 

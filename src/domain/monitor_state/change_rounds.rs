@@ -17,10 +17,9 @@ use crate::domain::pinned::Pinned;
 use crate::domain::quality::changes::{
     ChangeCheck, Compared, Judged, ROUND_MIN, chunks_recut, chunks_resized, lists_moved, scores_moved, self_reported,
 };
+use crate::domain::quality::pinning::named;
 use crate::domain::signal::Signal;
 
-/// Sources that the evidence names of a list.
-const SOURCES_NAMED: usize = 5;
 /// How many times as long as it has to take a round may last: calls fail, and caches answer some.
 const ROUND_PATIENCE: usize = 3;
 
@@ -152,23 +151,22 @@ fn judge_twice(beat: Beat<'_>) -> Judged<Found> {
     if !beat.monitor.asks_twice() {
         return Judged::Unknown;
     }
-    let pairs = beat.seen.asked_twice().map(|(first, again)| (first, again, fingerprint(first) == fingerprint(again)));
-    let pairs: Vec<_> = pairs.collect();
-    match pairs.iter().find(|(.., is_same)| !is_same) {
-        None if pairs.is_empty() => Judged::Unknown,
-        None => Judged::Same,
-        Some((first, again, _)) => Judged::Other(Found {
-            said: "one question asked twice brings two lists".to_owned(),
-            evidence: vec![Evidence::new("first", named(first)), Evidence::new("again", named(again))],
-            is_rescaled: false,
-        }),
+    let mut pairs = beat.seen.asked_twice().peekable();
+    if pairs.peek().is_none() {
+        return Judged::Unknown;
     }
-}
-
-/// The first sources of an answer, for the evidence.
-fn named(answer: &Answer) -> String {
-    let sources: Vec<&str> = answer.sources().take(SOURCES_NAMED).collect();
-    if sources.is_empty() { "nothing".to_owned() } else { sources.join(", ") }
+    let Some((first, again)) = pairs.find(|(first, again)| fingerprint(first) != fingerprint(again)) else {
+        return Judged::Same;
+    };
+    let list = |key: &str, answer: &Answer| {
+        let sources: Vec<String> = answer.sources().map(str::to_owned).collect();
+        Evidence::new(key, named(&sources))
+    };
+    Judged::Other(Found {
+        said: "one question asked twice brings two lists".to_owned(),
+        evidence: vec![list("first", first), list("again", again)],
+        is_rescaled: false,
+    })
 }
 
 fn admitted(words: &[String]) -> Found {

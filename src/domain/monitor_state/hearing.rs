@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{Turn, Variant};
-use crate::domain::monitor::{Canary, CanaryKind, Monitor, TWICE_EVERY};
+use crate::domain::calls::TWICE_EVERY;
+use crate::domain::monitor::{Canary, CanaryKind, Monitor};
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::observation::Observation;
 use crate::domain::quality::bound;

@@ -7,6 +7,7 @@ use crate::domain::answer::Answer;
 use crate::domain::monitor::Canary;
 use crate::domain::pinned::{PinnedCanary, PinnedScore, Relation};
 use crate::domain::quality::form::repeated;
+use crate::domain::quality::look::median;
 use crate::domain::quality::score_code::rounded;
 use crate::domain::wording::counted;
 
@@ -125,7 +126,8 @@ fn distinct_sources(answer: &Answer) -> Vec<String> {
     found
 }
 
-fn named(list: &[String]) -> String {
+/// A list in words, its first sources by name.
+pub(crate) fn named(list: &[String]) -> String {
     let shown: Vec<&str> = list.iter().take(SOURCES_NAMED).map(String::as_str).collect();
     match (shown.is_empty(), list.len().saturating_sub(SOURCES_NAMED)) {
         (true, _) => "none".to_owned(),
@@ -169,14 +171,6 @@ fn are_sorted(answers: &[&Answer]) -> bool {
 
 fn is_far(was: PinnedScore, now: f64) -> bool {
     (now - was.median).abs() > (was.mad * MADS_MAX).max(was.median.abs() * SCORE_SHARE)
-}
-
-/// The middle one, or the mean of the two in the middle.
-fn median(mut numbers: Vec<f64>) -> Option<f64> {
-    numbers.sort_by(f64::total_cmp);
-    let (half, is_odd) = (numbers.len() / 2, numbers.len() % 2 == 1);
-    let high = *numbers.get(half)?;
-    Some(if is_odd { high } else { f64::midpoint(high, *numbers.get(half.checked_sub(1)?)?) })
 }
 
 /// How each of these questions was answered, by the lists of sources with their repeats.
