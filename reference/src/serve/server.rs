@@ -21,11 +21,12 @@ use crate::serve::tools::McpHandler;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address is taken or not ours.
-    #[error("cannot listen on {address}: {why}")]
+    #[error("cannot listen on {address}")]
     Bind {
         /// Which.
         address: SocketAddr,
         /// What the operating system says.
+        #[source]
         why: std::io::Error,
     },
     /// A server others can reach needs a token.

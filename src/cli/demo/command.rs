@@ -1,5 +1,6 @@
 //! `serin demo`: a fleet, faults on schedule, and an inbox that shows what reached a human.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -55,22 +56,29 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let shutdown = stop_on_signal()?;
     let stop = CancellationToken::new();
     let mut servers = Vec::new();
-    for (name, _, port) in SERVERS {
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port(port).await?));
-        let options = options::LabOptions { name: name.to_owned(), listen, ..options::LabOptions::default() };
-        servers.push(server::serve(options, stop.clone()).await.with_context(|| format!("reference server '{name}'"))?);
+    for (name, _, usual) in SERVERS {
+        let server = at_or_near(usual, async |port| {
+            let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            let options = options::LabOptions { name: name.to_owned(), listen, ..options::LabOptions::default() };
+            server::serve(options, stop.clone()).await
+        });
+        servers.push(server.await.with_context(|| format!("reference server '{name}'"))?);
     }
     let inbox = Inbox::new(Some(SECRET));
-    let hooks = TcpListener::bind((Ipv4Addr::LOCALHOST, free_port(INBOX_PORT).await?)).await?;
+    let hooks = at_or_near(INBOX_PORT, async |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await).await?;
     let hooks_at = hooks.local_addr()?;
-    let mails = SmtpSink::bind_port(inbox.clone(), Manners::default(), free_port(SMTP_PORT).await?).await?;
+    let mails = at_or_near(SMTP_PORT, async |port| SmtpSink::bind_port(inbox.clone(), Manners::default(), port).await);
+    let mails = mails.await?;
     let mails_at = mails.address()?;
     let receivers =
         [tokio::spawn(serve_inbox(inbox.clone(), hooks, stop.clone())), tokio::spawn(mails.run(stop.clone()))];
     let folder = DemoFolder::new()?;
-    let env = environment(&servers, hooks_at, mails_at, &folder).await?;
     let config = args.config.map_or_else(|| folder.fleet(), Ok)?;
-    let running = app::start(Options::new(config, env), shutdown.clone()).await?;
+    let running = at_or_near(PAGES_PORT, async |port| {
+        let env = environment(&servers, hooks_at, mails_at, &folder, port);
+        app::start(Options::new(config.clone(), env), shutdown.clone()).await
+    });
+    let running = running.await?;
     anstream::println!("dashboard  http://{}", running.address);
     anstream::println!("inbox      http://{hooks_at}   (what a webhook receiver and a mailbox got)");
     anstream::println!("watching   {} reference servers, a beat every 2 s; Ctrl-C stops\n", running.monitors);
@@ -108,12 +116,13 @@ async fn serve_inbox(inbox: Inbox, listener: TcpListener, stop: CancellationToke
 }
 
 /// The variables of the demo's file; anything else comes from the process's own environment.
-async fn environment(
+fn environment(
     servers: &[LabServer],
     hooks: SocketAddr,
     mails: SocketAddr,
     folder: &DemoFolder,
-) -> anyhow::Result<app::Environment> {
+    pages: u16,
+) -> app::Environment {
     let mut values: Vec<(String, String)> = SERVERS
         .iter()
         .zip(servers)
@@ -124,22 +133,32 @@ async fn environment(
     values.push(("SERIN_DEMO_SECRET".to_owned(), SECRET.to_owned()));
     values.push(("SERIN_DEMO_DATABASE".to_owned(), folder.0.join("serin.db").display().to_string()));
     if std::env::var_os("SERIN_DEMO_PORT").is_none() {
-        values.push(("SERIN_DEMO_PORT".to_owned(), free_port(PAGES_PORT).await?.to_string()));
+        values.push(("SERIN_DEMO_PORT".to_owned(), pages.to_string()));
     }
-    Ok(Arc::new(move |name: &str| {
+    Arc::new(move |name: &str| {
         let ours = values.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         ours.or_else(|| std::env::var(name).ok())
-    }))
+    })
 }
 
-/// The usual port where it is free, any other where it is not. With the usual ones, `serin probe ID`
-/// beside the demo finds its servers through the file's defaults.
-async fn free_port(usual: u16) -> anyhow::Result<u16> {
-    let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, usual)).await {
-        Ok(listener) => listener,
-        Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
-    };
-    Ok(listener.local_addr()?.port())
+/// At the usual port, or at any other where that is taken. With the usual ones, `serin probe ID` beside the demo finds its
+/// servers through the file's defaults. Nobody asks first whether a port is free: another may have it a moment later.
+async fn at_or_near<T, E>(usual: u16, start: impl AsyncFn(u16) -> Result<T, E>) -> anyhow::Result<T>
+where
+    E: Into<anyhow::Error>,
+{
+    match start(usual).await {
+        Err(error) => {
+            let error = error.into();
+            let is_taken = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+            if is_taken.map(io::Error::kind).any(|kind| kind == io::ErrorKind::AddrInUse) {
+                start(0).await.map_err(Into::into)
+            } else {
+                Err(error)
+            }
+        }
+        Ok(started) => Ok(started),
+    }
 }
 
 /// A folder for the demo's database that goes with the demo.
