@@ -142,7 +142,7 @@ fn environment(
 }
 
 /// At the usual port, or at any other where that is taken. With the usual ones, `serin probe ID` beside the demo finds its
-/// servers through the file's defaults. Nobody asks first whether a port is free: another may have it a moment later.
+/// servers through the file's defaults. Nobody asks first whether it is free: another may have it a moment later.
 async fn at_or_near<T, E>(usual: u16, start: impl AsyncFn(u16) -> Result<T, E>) -> anyhow::Result<T>
 where
     E: Into<anyhow::Error>,
@@ -152,13 +152,18 @@ where
             let error = error.into();
             let is_taken = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
             if is_taken.map(io::Error::kind).any(|kind| kind == io::ErrorKind::AddrInUse) {
-                start(0).await.map_err(Into::into)
+                start(any_port().await?).await.map_err(Into::into)
             } else {
                 Err(error)
             }
         }
         Ok(started) => Ok(started),
     }
+}
+
+/// A port that the system gives nobody else soon; the file wants to know it beforehand.
+async fn any_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?.local_addr()?.port())
 }
 
 /// A folder for the demo's database that goes with the demo.
