@@ -24,12 +24,15 @@ impl Monitor {
         beats.saturating_mul(self.calls_per_beat()).saturating_add(listings + twice)
     }
 
-    /// Whether a question is asked twice in a beat now and then: the lock says that it brought one list in every run.
+    /// Whether a question is asked twice in a beat now and then: the lock says that it brings one list.
     pub fn asks_twice(&self) -> bool {
+        self.rules.quality.checks.relations.severity.is_some() && !self.canaries.is_empty() && self.brings_one_list()
+    }
+
+    /// Whether the lock says that the index brought one list for one question in every run.
+    pub fn brings_one_list(&self) -> bool {
         let is_one = |pinned: &Pinned| pinned.reached_index && pinned.relations.contains(&Relation::SameTwice);
-        self.rules.quality.checks.relations.severity.is_some()
-            && !self.canaries.is_empty()
-            && self.pinned.as_deref().is_some_and(is_one)
+        self.pinned.as_deref().is_some_and(is_one)
     }
 
     /// The most requests of one look that asks every canary once.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::{Answer, Ask};
+use crate::domain::answer::{Answer, Ask, Variant};
 use crate::domain::fault::Fault;
 use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::{Era, Transport};
@@ -111,6 +111,23 @@ impl Observation {
     pub fn asked_twice(&self) -> impl Iterator<Item = (&Answer, &Answer)> {
         let answer = |nth: usize| self.asks[nth].result.as_ref()?.as_ref().ok();
         (0..self.asks.len()).filter_map(move |nth| Some((answer(self.first_of(nth)?)?, answer(nth)?)))
+    }
+
+    /// Answers that came from caches, as far as that can be told.
+    pub fn from_caches(&self) -> impl Iterator<Item = (&Ask, &Answer)> {
+        let answered = self.asks.iter().filter_map(|ask| Some((ask, ask.result.as_ref()?.as_ref().ok()?)));
+        answered.filter(|(ask, _)| !self.reached_index(ask))
+    }
+
+    /// A canary's answer to who asks plainly, whoever gave it, and the index's; none where one of the two is missing.
+    pub fn asked_both_ways(&self, canary: &str) -> Option<(&Answer, &Answer)> {
+        let by = |variant: Variant| {
+            let ask = self.asks.iter().find(|ask| ask.canary == canary && ask.variant == variant)?;
+            Some((ask, ask.result.as_ref()?.as_ref().ok()?))
+        };
+        let (_, plain) = by(Variant::Plain)?;
+        let (_, index) = by(Variant::Fresh).filter(|(ask, _)| self.reached_index(ask))?;
+        Some((plain, index))
     }
 
     fn first_of(&self, nth: usize) -> Option<usize> {

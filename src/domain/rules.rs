@@ -192,6 +192,8 @@ pub struct QualityChecks {
     pub chunks: ChunksCheck,
     /// One question asked twice, and two lists.
     pub relations: CheckRule,
+    /// One question asked with caches and past them, and two lists.
+    pub caches: CheckRule,
 }
 
 impl QualityChecks {
@@ -204,6 +206,7 @@ impl QualityChecks {
         reranker: Some(Severity::Ticket),
         chunks: ChunksCheck { factor: 2, rule: CheckRule { after: 3, severity: Some(Severity::Notice) } },
         relations: CheckRule { after: 3, severity: Some(Severity::Ticket) },
+        caches: CheckRule { after: 3, severity: Some(Severity::Notice) },
     };
 }
 

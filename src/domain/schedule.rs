@@ -232,6 +232,15 @@ pub fn ask_twice(asks: &mut Vec<PlannedAsk>, knows_way: bool) {
     }
 }
 
+/// Asks a canary plainly and past caches, so that both lists can be compared.
+pub fn ask_both_ways(asks: &mut Vec<PlannedAsk>, canary: usize) {
+    for variant in [Variant::Plain, Variant::Fresh] {
+        if !asks.iter().any(|ask| ask.canary == canary && ask.variant == variant) {
+            asks.push(PlannedAsk { canary, turn: Turn::ReAsk, variant });
+        }
+    }
+}
+
 /// How the round asks at its `nth` place: past caches, so that the index answers; in one round of five plainly, as users
 /// do, so that caches are seen too. Each canary has another such round, so that none is without.
 const fn variant(nth: usize, canaries: usize) -> Variant {

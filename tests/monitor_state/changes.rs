@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serin::domain::answer::{Answer, Hit};
+use serin::domain::answer::{Answer, CacheWord, Hit, Variant};
 use serin::domain::monitor::{CanaryKind, Monitor};
 use serin::domain::monitor_state::MonitorState;
 use serin::domain::observation::Observation;
 use serin::domain::pinned::{Pinned, PinnedCanary, PinnedScore, Relation};
 use serin::domain::reason::Severity;
 use serin::domain::rules::{FreshnessRule, ShrinksRule};
+use serin::domain::search::FreshWay;
 use serin::domain::signal::Signal;
 use serin::domain::sources::SourcesSeen;
 
@@ -184,6 +185,65 @@ fn a_question_asked_twice_brings_one_list_or_that_is_told() {
     let mut scene = Scene::new(twice(true));
     asked_twice(&mut scene, "iii", true);
     assert_eq!(scene.told, ["3 opened quality inconsistent_results"], "two answers a moment apart are one look");
+}
+
+/// The first canary of a server whose caches can be passed: `.` asked past them, `o` plainly, with an old list, `O` the same
+/// of an answer that says no cache gave it; both ways with an old list `d`, with one list `e`, and plainly from the index `n`.
+fn with_caches(scene: &mut Scene, beats: &str) {
+    for look in beats.chars() {
+        scene.beat(60, |seen| {
+            answers(seen, &USUAL, 0.5, 600);
+            seen.tools.as_mut().unwrap().fresh = Some(FreshWay::Known("cache", r#""bypass""#));
+            seen.asks.iter_mut().for_each(|ask| ask.variant = Variant::Fresh);
+            let mut plain = seen.asks[0].clone();
+            plain.variant = Variant::Plain;
+            let answer = plain.result.as_mut().unwrap().as_mut().unwrap();
+            if matches!(look, 'o' | 'O' | 'd') {
+                for (hit, source) in answer.hits.iter_mut().zip(["x.md", "a.md", "y.md", "b.md"]) {
+                    source.clone_into(&mut hit.source);
+                }
+            }
+            if matches!(look, 'O' | 'n') {
+                answer.cache = CacheWord::Missed;
+            }
+            match look {
+                '.' => {}
+                'o' | 'O' => seen.asks[0] = plain,
+                _ => seen.asks.insert(0, plain),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_cache_gives_out_what_the_index_does_or_that_is_told() {
+    let monitor = |relations: Vec<Relation>| {
+        with(|monitor| {
+            *monitor = pinned();
+            monitor.pinned = Some(Arc::new(Pinned { relations: relations.clone(), ..lock("one") }));
+        })
+    };
+    let stale = "5 opened quality cache_stale";
+    let rows: [(&str, &str, &[&str]); 6] = [
+        ("an old list is a suspicion, and three beats in which both were asked say so", ".oddd", &[stale]),
+        ("an index that moved meanwhile brings one list both ways", ".oeddd", &[]),
+        ("a beat that asks one way says nothing of it", ".od.dd", &["6 opened quality cache_stale"]),
+        ("nor does the index's own list", ".Oddd", &[]),
+        ("it is over with one list, twice", ".odddee", &[stale, "7 resolved quality recovered"]),
+        ("or where the cache lets go of it", ".odddnn", &[stale, "7 resolved quality recovered"]),
+    ];
+    for (sentence, looks, told) in rows {
+        let mut scene = Scene::new(monitor(vec![Relation::SameTwice]));
+        with_caches(&mut scene, looks);
+        assert_eq!(scene.told, told, "{sentence}");
+    }
+    let mut scene = Scene::new(monitor(Vec::new()));
+    with_caches(&mut scene, ".odddddd");
+    assert_eq!(scene.told.len(), 0, "an index that brings several lists for one question says nothing of its caches");
+    let mut scene = Scene::new(monitor(vec![Relation::SameTwice]));
+    with_caches(&mut scene, ".oddd");
+    let severities: Vec<Severity> = scene.decided.iter().filter_map(incident_of).map(|told| told.severity).collect();
+    assert_eq!(severities, [Severity::Notice], "nobody lost an answer");
 }
 
 #[test]

@@ -13,6 +13,8 @@ use crate::domain::reason::FailureReason as R;
 const BEATS_MAX: u32 = 40;
 /// Where each beat waits for answers that are late.
 const SLOW_BEATS_MAX: u32 = 12;
+/// Five rounds of 24 canaries, two a beat, in one of which each is asked plainly, and what confirms it.
+const ROUNDS_BEATS_MAX: u32 = 70;
 const ALL: &[Shape] = &Shape::ALL;
 /// Shapes with two arms.
 const TWO_ARMS: &[Shape] = &[Shape::Fused, Shape::Reranked, Shape::Scoreless];
@@ -289,7 +291,8 @@ pub(super) const CASES: &[Case] = &[
         deed: Deed::Twin,
         told: &[R::CacheStale],
         needs_cache: true,
-        note: "an old answer that is still right harms nobody yet; only a list asked past the cache shows that it is old",
+        beats_max: ROUNDS_BEATS_MAX,
+        note: "an old answer that is still right harms nobody yet: a notice, once its canary is asked plainly, in one round of five",
         ..ROW
     },
     Case {

@@ -22,8 +22,8 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
     const SECTION: &str = "monitors.rules.quality.checks";
     let checks = within(checker, rule, "checks", SECTION);
     let of = |name: &str| within(checker, checks, name, &format!("{SECTION}.{name}"));
-    let [results, self_reported, lists, scores, reranker, chunks, relations] =
-        ["results", "self_reported", "lists", "scores", "reranker", "chunks", "relations"].map(of);
+    let [results, self_reported, lists, scores, reranker, chunks, relations, caches] =
+        ["results", "self_reported", "lists", "scores", "reranker", "chunks", "relations", "caches"].map(of);
     let standard = QualityChecks::STANDARD;
     let judge = results.get("judge").and_then(|entry| flag(checker, "'judge'", entry));
     QualityChecks {
@@ -44,6 +44,7 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
             rule: check(checker, chunks, "after", standard.chunks.rule),
         },
         relations: check(checker, relations, "after", standard.relations),
+        caches: check(checker, caches, "after", standard.caches),
     }
 }
 

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::answer::Answer;
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::cause::Cause;
-use crate::domain::monitor_state::changes::{Found, is_about_change};
+use crate::domain::monitor_state::changes::{ASKED_BOTH_WAYS, Found, is_about_change};
 use crate::domain::monitor_state::intake::fingerprint;
 use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::observation::Stage;
@@ -18,6 +18,7 @@ use crate::domain::quality::changes::{
     ChangeCheck, Compared, Judged, ROUND_MIN, chunks_recut, chunks_resized, lists_moved, scores_moved, self_reported,
 };
 use crate::domain::quality::pinning::named;
+use crate::domain::quality::ranking::Ranking;
 use crate::domain::signal::Signal;
 
 /// How many times as long as it has to take a round may last: calls fail, and caches answer some.
@@ -43,6 +44,8 @@ impl MonitorState {
             self.changes.round = None;
             return;
         }
+        let judged = self.judge_caches(beat);
+        self.changes.hear(ChangeCheck::Caches, judged, checks, beat.now);
         let judged = self.judge_chunks(pinned, beat);
         self.changes.hear(ChangeCheck::Chunks, judged, checks, beat.now);
         let (lists, scores) = self.judge_round(pinned, beat);
@@ -57,6 +60,47 @@ impl MonitorState {
             Some(Compared { look, pinned: canary.pinned(pinned)? })
         };
         monitor.canaries.iter().filter_map(of).collect()
+    }
+
+    /// Check 9: whether a cache gives out the list that the index gives.
+    ///
+    /// A cached list that differs from the index's last one is a suspicion only, since the index may have moved between the
+    /// two: that canary is then asked both ways in each beat, a moment apart, until both bring one list.
+    fn judge_caches(&mut self, beat: Beat<'_>) -> Judged<Found> {
+        let (monitor, checks) = (beat.monitor, &beat.monitor.rules.quality.checks);
+        let is_doubtful = self.changes.is_elevated(ChangeCheck::Relations);
+        if checks.caches.severity.is_none() || !monitor.brings_one_list() || is_doubtful {
+            return Judged::Unknown;
+        }
+        if beat.seen.tools.as_ref().is_some_and(|tools| tools.fresh.is_none()) {
+            self.changes.forget_caches();
+            return Judged::Unknown;
+        }
+        let differ = |one: &Ranking, other: &Ranking| one.rbo(other) < checks.lists.similar;
+        let Some(id) = self.changes.both_ways.clone() else {
+            let suspect = beat.seen.from_caches().find(|(ask, answer)| {
+                let look = self.canaries.get(&ask.canary).and_then(|canary| canary.look.as_deref());
+                look.is_some_and(|look| differ(&Ranking::of(answer.sources()), &look.ranking))
+            });
+            self.changes.both_ways = suspect.map(|(ask, _)| ask.canary.as_str().into());
+            return Judged::Unknown;
+        };
+        let Some((cached, index)) = beat.seen.asked_both_ways(&id) else { return Judged::Unknown };
+        if differ(&Ranking::of(cached.sources()), &Ranking::of(index.sources())) {
+            return Judged::Other(Found {
+                said: "a cache answers with another list than the index, no right answer is lost".to_owned(),
+                evidence: vec![
+                    Evidence::new(ASKED_BOTH_WAYS, id.into_string()),
+                    listed("plainly", cached),
+                    listed("past_caches", index),
+                ],
+                is_rescaled: false,
+            });
+        }
+        if !self.changes.is_elevated(ChangeCheck::Caches) {
+            self.changes.both_ways = None;
+        }
+        Judged::Same
     }
 
     fn judge_chunks(&self, pinned: &Pinned, beat: Beat<'_>) -> Judged<Found> {
@@ -158,15 +202,16 @@ fn judge_twice(beat: Beat<'_>) -> Judged<Found> {
     let Some((first, again)) = pairs.find(|(first, again)| fingerprint(first) != fingerprint(again)) else {
         return Judged::Same;
     };
-    let list = |key: &str, answer: &Answer| {
-        let sources: Vec<String> = answer.sources().map(str::to_owned).collect();
-        Evidence::new(key, named(&sources))
-    };
     Judged::Other(Found {
         said: "one question asked twice brings two lists".to_owned(),
-        evidence: vec![list("first", first), list("again", again)],
+        evidence: vec![listed("first", first), listed("again", again)],
         is_rescaled: false,
     })
+}
+
+fn listed(key: &str, answer: &Answer) -> Evidence {
+    let sources: Vec<String> = answer.sources().map(str::to_owned).collect();
+    Evidence::new(key, named(&sources))
 }
 
 fn admitted(words: &[String]) -> Found {

@@ -17,7 +17,10 @@ use crate::domain::rules::QualityChecks;
 use crate::domain::signal::{Level, Phase, SignalState};
 
 /// Beats, or rounds, as they are pinned that end a change: two beats may be two canaries, a round is all of them.
-const BACK_IN_A_ROW: [u32; ChangeCheck::COUNT] = [2, 2, 2, 1, 1];
+const BACK_IN_A_ROW: [u32; ChangeCheck::COUNT] = [2, 2, 2, 2, 1, 1];
+
+/// The evidence key of the canary that is asked with caches and past them.
+pub(super) const ASKED_BOTH_WAYS: &str = "asked_both_ways";
 
 /// What is remembered of changes between beats.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,6 +29,8 @@ pub(super) struct Changes {
     against: Option<u32>,
     /// When the round began that is going on, and its beats so far.
     pub(super) round: Option<(DateTime<Utc>, usize)>,
+    /// The canary that is asked with caches and past them, since its lists were seen to differ.
+    pub(super) both_ways: Option<Box<str>>,
     /// In the order of [`ChangeCheck::ALL`]; none where everything is as it is pinned.
     standing: [Option<Box<Standing>>; ChangeCheck::COUNT],
 }
@@ -82,7 +87,16 @@ impl Changes {
             }
         }
         self.round = self.round.filter(|_| !is_other);
+        let is_asked = |id: &str| monitor.canaries.iter().any(|canary| canary.id == id);
+        if !self.both_ways.as_deref().is_some_and(is_asked) {
+            self.forget_caches();
+        }
         self.against = against;
+    }
+
+    /// Forgets what was seen of caches: nothing can be compared any more.
+    pub(super) fn forget_caches(&mut self) {
+        (self.both_ways, self.standing[ChangeCheck::Caches as usize]) = (None, None);
     }
 
     pub(super) fn found(&self, check: ChangeCheck) -> Option<&Found> {
@@ -108,6 +122,7 @@ impl Changes {
         };
         by(C::SelfReported, FailureReason::SelfReportedDegradation)
             .or_else(|| by(C::Relations, FailureReason::InconsistentResults))
+            .or_else(|| by(C::Caches, FailureReason::CacheStale))
             .or_else(|| by(C::Chunks, FailureReason::ChunkingChanged))
             .or_else(reranked)
             .or_else(|| by(C::Lists, FailureReason::RankingChanged))
@@ -119,6 +134,7 @@ impl Changes {
         let checks: &[ChangeCheck] = match incident.reason {
             FailureReason::SelfReportedDegradation => &[ChangeCheck::SelfReported],
             FailureReason::InconsistentResults => &[ChangeCheck::Relations],
+            FailureReason::CacheStale => &[ChangeCheck::Caches],
             FailureReason::ChunkingChanged => &[ChangeCheck::Chunks],
             FailureReason::RankingChanged => &[ChangeCheck::Lists],
             FailureReason::ScoreShift => &[ChangeCheck::Scores],
@@ -126,6 +142,8 @@ impl Changes {
             _ => return,
         };
         let said = incident.summary.split_once(": ").map_or(&*incident.summary, |(_, said)| said).to_owned();
+        let asked = incident.evidence.iter().find(|one| *one.key == *ASKED_BOTH_WAYS);
+        self.both_ways = asked.map(|one| one.value.as_str().into());
         let found = Found { said, evidence: incident.evidence.clone(), is_rescaled: checks.len() > 1 };
         for check in checks {
             let state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
@@ -141,6 +159,7 @@ pub(super) fn is_about_change(incident: &Incident) -> bool {
         incident.reason,
         R::SelfReportedDegradation
             | R::InconsistentResults
+            | R::CacheStale
             | R::ChunkingChanged
             | R::RerankerChanged
             | R::RankingChanged

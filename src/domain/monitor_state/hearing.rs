@@ -83,6 +83,11 @@ impl MonitorState {
         if self.wants_twice(monitor, round) && spare() > share.min(unheard.len()) {
             schedule::ask_twice(&mut asks, knows_way);
         }
+        let both_ways = self.changes.both_ways.as_deref().filter(|_| knows_way && !self.is_any_doubted());
+        let compared = both_ways.and_then(|id| monitor.canaries.iter().position(|canary| canary.id == *id));
+        if let Some(canary) = compared.filter(|_| spare() > 1) {
+            schedule::ask_both_ways(&mut asks, canary);
+        }
         // Where one wrong answer is enough, no beat is left between it and the page.
         let at_once = self.after(monitor).answers == 1 && !self.is_any_doubted() && unheard.is_empty();
         let further = round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));

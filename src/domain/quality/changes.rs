@@ -11,6 +11,7 @@ use crate::domain::pinned::PinnedCanary;
 use crate::domain::quality::look::{Baseline, Look, Overlap, median};
 use crate::domain::quality::score_code::rounded;
 use crate::domain::rules::{CheckRule, ChunksCheck, ListsCheck, QualityChecks};
+use crate::domain::search::Fresh;
 use crate::domain::wording::counted;
 
 /// Distinct canaries of a round. With fewer the sign test cannot reach its level: 2 ÷ 2¹¹ is the first below .001.
@@ -223,6 +224,7 @@ pub(crate) fn self_reported<'a>(answers: impl Iterator<Item = &'a Answer>) -> Ve
 pub(crate) enum ChangeCheck {
     SelfReported,
     Relations,
+    Caches,
     Chunks,
     Lists,
     Scores,
@@ -230,17 +232,18 @@ pub(crate) enum ChangeCheck {
 
 impl ChangeCheck {
     /// How many there are.
-    pub(crate) const COUNT: usize = 5;
+    pub(crate) const COUNT: usize = 6;
     /// Every check, in the order in which one explains the next: who answers otherwise each time moves lists, and so do
     /// chunks that were cut anew, and lists these scores.
     pub(crate) const ALL: [Self; Self::COUNT] =
-        [Self::SelfReported, Self::Relations, Self::Chunks, Self::Lists, Self::Scores];
+        [Self::SelfReported, Self::Relations, Self::Caches, Self::Chunks, Self::Lists, Self::Scores];
 
     /// Its key in the file, below `rules`.
     pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::SelfReported => "quality.checks.self_reported",
             Self::Relations => "quality.checks.relations",
+            Self::Caches => "quality.checks.caches",
             Self::Chunks => "quality.checks.chunks",
             Self::Lists => "quality.checks.lists",
             Self::Scores => "quality.checks.scores",
@@ -259,7 +262,7 @@ impl ChangeCheck {
         }
         let has: fn(&PinnedCanary) -> bool = match self {
             Self::SelfReported => return None,
-            Self::Relations => |_| true,
+            Self::Relations | Self::Caches => |_| true,
             Self::Chunks => |pinned| pinned.chars.is_some_and(|chars| chars > 0),
             Self::Lists => |pinned| !pinned.lists.is_empty(),
             Self::Scores => |pinned| pinned.top_score.is_some(),
@@ -270,13 +273,16 @@ impl ChangeCheck {
                 "needs an entry in monitors.lock whose answers came from the index, not from a cache".to_owned(),
             );
         }
-        if self == Self::Relations {
+        if self == Self::Caches && monitor.search.fresh == Fresh::Off {
+            return Some("needs search.fresh_arguments: searches are never asked past caches".to_owned());
+        }
+        if matches!(self, Self::Relations | Self::Caches) {
             let needs = "needs same_twice in monitors.lock: in the pin runs one question brought several lists";
-            return (!monitor.asks_twice()).then(|| needs.to_owned());
+            return (!monitor.brings_one_list()).then(|| needs.to_owned());
         }
         let count = monitor.canaries.iter().filter_map(|canary| canary.pinned(pinned)).filter(|one| has(one)).count();
         let (what, least) = match self {
-            Self::SelfReported | Self::Relations => return None,
+            Self::SelfReported | Self::Relations | Self::Caches => return None,
             Self::Chunks => ("a length", 1),
             Self::Lists => ("a list", ROUND_MIN),
             Self::Scores => ("a score", ROUND_MIN),
@@ -289,6 +295,7 @@ impl ChangeCheck {
         match self {
             Self::SelfReported => checks.self_reported,
             Self::Relations => checks.relations,
+            Self::Caches => checks.caches,
             Self::Chunks => checks.chunks.rule,
             Self::Lists => checks.lists.rule,
             Self::Scores => checks.scores,

@@ -168,6 +168,20 @@ fn the_round_asks_the_index_and_now_and_then_its_caches() {
 }
 
 #[test]
+fn what_is_to_be_compared_is_asked_both_ways_once() {
+    let three = monitor(&[CanaryKind::Mixed; 3], 1);
+    let order = round(&three);
+    for (turn, canary) in [(0, 0), (0, 2), (4, 1)] {
+        let mut asked = asks(&three, &order, turn, Doubt::default());
+        let before = asked.len();
+        ask_both_ways(&mut asked, canary);
+        let of = |variant: Variant| asked.iter().filter(|ask| (ask.canary, ask.variant) == (canary, variant)).count();
+        assert_eq!((of(Variant::Plain), of(Variant::Fresh)), (1, 1), "turn {turn}");
+        assert!(asked[before..].iter().all(|ask| ask.turn == Turn::ReAsk), "what comes on top is no turn of the round");
+    }
+}
+
+#[test]
 fn what_a_cache_answers_wrongly_is_asked_both_ways() {
     let three = monitor(&[CanaryKind::Mixed; 3], 1);
     let (plain, fresh) = (Variant::Plain, Variant::Fresh);

@@ -7,7 +7,7 @@ use crate::domain::rules::{CheckRule, ChunksCheck, ListsCheck, QualityChecks, Re
 impl Definition {
     /// Each says something only where it is not what it is where nobody writes it.
     pub(super) fn checks(&mut self, checks: &QualityChecks) {
-        let QualityChecks { results, self_reported, lists, scores, reranker, chunks, relations } = checks;
+        let QualityChecks { results, self_reported, lists, scores, reranker, chunks, relations, caches } = checks;
         let standard = QualityChecks::STANDARD;
         let ResultsCheck { judge, least } = results;
         self.added("rules.quality.checks.results.judge", (!judge).then_some(()), |said, ()| said);
@@ -24,6 +24,7 @@ impl Definition {
         self.added("rules.quality.checks.chunks.factor", other, Self::count);
         self.check(CHUNKS, *rule, standard.chunks.rule);
         self.check(RELATIONS, *relations, standard.relations);
+        self.check(CACHES, *caches, standard.caches);
     }
 
     fn check(&mut self, [after, severity]: [&'static str; 2], rule: CheckRule, standard: CheckRule) {
@@ -49,3 +50,4 @@ const LISTS: [&str; 2] = ["rules.quality.checks.lists.rounds", "rules.quality.ch
 const SCORES: [&str; 2] = ["rules.quality.checks.scores.rounds", "rules.quality.checks.scores.severity"];
 const CHUNKS: [&str; 2] = ["rules.quality.checks.chunks.after", "rules.quality.checks.chunks.severity"];
 const RELATIONS: [&str; 2] = ["rules.quality.checks.relations.after", "rules.quality.checks.relations.severity"];
+const CACHES: [&str; 2] = ["rules.quality.checks.caches.after", "rules.quality.checks.caches.severity"];

@@ -189,13 +189,17 @@ fn a_check_says_what_it_lacks() {
     };
     let missing =
         |lacks: [Option<String>; ChangeCheck::COUNT]| lacks.map(|one| one.map(|said| said.contains("monitors.lock")));
-    assert_eq!(missing(lacks(12, Some((12, true)), false)), [None; 5], "everything is armed");
-    assert_eq!(missing(lacks(0, None, false)), [Some(false); 5], "nobody asks anything");
+    assert_eq!(missing(lacks(12, Some((12, true)), false)), [None; ChangeCheck::COUNT], "everything is armed");
+    assert_eq!(missing(lacks(0, None, false)), [Some(false); ChangeCheck::COUNT], "nobody asks anything");
     let lock = Some(true);
-    assert_eq!(missing(lacks(12, None, false)), [None, lock, lock, lock, lock], "nothing is pinned");
-    assert_eq!(missing(lacks(12, Some((12, false)), false)), [None, lock, lock, lock, lock], "a cache was pinned");
-    assert_eq!(missing(lacks(12, Some((10, true)), false)), [None, None, None, lock, lock], "too few are pinned");
-    assert_eq!(missing(lacks(12, Some((12, true)), true)), [None, None, None, Some(false), None], "switched off");
-    let said = lacks(12, Some((10, true)), false)[3].clone();
+    assert_eq!(missing(lacks(12, None, false)), [None, lock, lock, lock, lock, lock], "nothing is pinned");
+    assert_eq!(
+        missing(lacks(12, Some((12, false)), false)),
+        [None, lock, lock, lock, lock, lock],
+        "a cache was pinned"
+    );
+    assert_eq!(missing(lacks(12, Some((10, true)), false)), [None, None, None, None, lock, lock], "too few are pinned");
+    assert_eq!(missing(lacks(12, Some((12, true)), true)), [None, None, None, None, Some(false), None], "switched off");
+    let said = lacks(12, Some((10, true)), false)[ChangeCheck::Lists as usize].clone();
     assert_eq!(said.as_deref(), Some("needs 11 canaries with a list in monitors.lock, and has 10"));
 }
