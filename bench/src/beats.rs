@@ -176,6 +176,7 @@ fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignmen
         asks: [0, 1].map(|canary| PlannedAsk { canary, turn: Turn::Scheduled, variant: Variant::Fresh }).to_vec(),
         further: Further::NONE,
         source_pages: 0,
+        source_names: false,
         profile,
         lists: KnownLists { accepted: None, latest: tools.cloned() },
     }

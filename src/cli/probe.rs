@@ -35,6 +35,8 @@ use crate::probe::wire::transcript::phases;
 use crate::tool_lists::known::KnownLists;
 
 /// Hits printed of one answer: what a person looks at first.
+/// Canaries whose source is not listed, as a line has room for.
+const UNLISTED_SHOWN: usize = 12;
 const HITS_SHOWN: usize = 5;
 /// Looks at one server once, and explains what was seen.
 #[derive(Debug, clap::Args)]
@@ -130,6 +132,7 @@ pub(crate) async fn run(
         asks: PlannedAsk::every(&monitor, shown.variant),
         further: Further::NONE,
         source_pages: SOURCE_PAGES_MAX,
+        source_names: true,
         profile,
         lists: KnownLists::default(),
     };
@@ -211,7 +214,15 @@ fn explain_sources(
     let proven = rule.and_then(|rule| sources.newest(rule.older_than, seen.started_at));
     let said = if proven == Some(NewestSource::Unproven) { sources.not_judged() } else { sources.said() };
     let of = if sources.knows_newest() { "last indexed" } else { "the newest of these indexed" };
-    writeln!(out, "sources    {said} · {of} {newest}")
+    writeln!(out, "sources    {said} · {of} {newest}")?;
+    match seen.unlisted.as_deref() {
+        None | Some([]) => Ok(()),
+        Some(unlisted) => {
+            let shown: Vec<&str> = unlisted.iter().take(UNLISTED_SHOWN).map(String::as_str).collect();
+            let more = if unlisted.len() > shown.len() { ", …" } else { "" };
+            writeln!(out, "           not listed is what these canaries look for: {}{more}", shown.join(", "))
+        }
+    }
 }
 
 fn explain_verdict(monitor: &Monitor, outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {

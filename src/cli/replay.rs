@@ -142,6 +142,7 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
         asks,
         further: Further::NONE,
         source_pages: if head.sources { SOURCE_PAGES_MAX } else { 0 },
+        source_names: false,
         profile: head.before.profile(head.started_at, now),
         // What the tools once were is the running Serin's to know.
         lists: KnownLists::default(),

@@ -188,6 +188,6 @@ impl MonitorRuntime {
     pub(crate) fn source_pages(&self, now: DateTime<Utc>) -> usize {
         let state = self.state.signal(Signal::Freshness);
         let spare = || self.spending.spare_calls(&self.monitor, now);
-        source_pages(&self.monitor, state, self.sources_asked_at, spare, now)
+        source_pages(&self.monitor, state, self.state.sources_known_at(self.sources_asked_at), spare, now)
     }
 }

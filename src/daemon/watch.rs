@@ -254,6 +254,7 @@ fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>,
         asks,
         further: Further { canaries: further, called_for: is_any_wrong },
         source_pages: runtime.source_pages(now),
+        source_names: runtime.state.lost_since().is_some(),
         profile: runtime.profile.clone(),
         lists: runtime.lists(),
     }

@@ -45,6 +45,8 @@ pub struct Observation {
     pub health: Vec<HealthSeen>,
     /// The source-listing tool, where it was asked and answered.
     pub sources: Option<SourcesSeen>,
+    /// Canaries of which no source is in that list, by id; none where it was not read whole, or not for that.
+    pub unlisted: Option<Vec<String>>,
     /// When the server's certificate ends, where it has one and its chain was ever seen.
     pub certificate_until: Option<DateTime<Utc>>,
     /// When the credential that we show ends, where that is known.
@@ -82,6 +84,7 @@ impl Observation {
             asks: Vec::new(),
             health: Vec::new(),
             sources: None,
+            unlisted: None,
             certificate_until: None,
             credential_until: None,
             stranger: None,

@@ -183,7 +183,7 @@ reasons! {
     RankingChanged, "ranking_changed", 80, Retrieval, Quality, Notice, true, "Lists moved, without a right answer lost.";
     ScoreShift, "score_shift", 81, Retrieval, Quality, Notice, true, "Scores moved on all questions at once.";
     ChunkingChanged, "chunking_changed", 82, Retrieval, Quality, Notice, true, "Chunks have other lengths than before.";
-    CanaryStale, "canary_stale", 83, Retrieval, Quality, Notice, false, "A canary's source is no longer among the server's sources.";
+    CanaryStale, "canary_stale", 83, Retrieval, Quality, Notice, true, "A canary's source is no longer among the server's sources.";
     LatencyElevated, "latency_elevated", 84, Latency, Latency, Ticket, true, "P95 of search calls stays above its limit.";
     ColdStart, "cold_start", 85, Latency, Latency, Notice, true, "Searches are slow and the server restarted or is warming its cache; held back up to a cap.";
     MonitorInternal, "monitor_internal", 86, Ours, Availability, Notice, true, "Serin itself had trouble; nothing is said about the monitor.";

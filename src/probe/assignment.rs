@@ -27,6 +27,8 @@ pub struct Assignment {
     pub further: Further,
     /// How many pages of the source-listing tool may be asked for; 0: it is left alone.
     pub source_pages: usize,
+    /// Whether the names of all sources are wanted, and so every page, to see whether those of canaries are among them.
+    pub source_names: bool,
     /// What earlier probes learnt of the server; the probe gives back its own.
     pub profile: ServerProfile,
     /// Lists of tools that are remembered.

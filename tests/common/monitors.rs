@@ -44,6 +44,7 @@ pub(crate) fn assignment(monitor: impl Into<Arc<Monitor>>, now: DateTime<Utc>) -
         started_at: now,
         further: Further::NONE,
         source_pages: 0,
+        source_names: false,
         profile: ServerProfile::default(),
         lists: KnownLists::default(),
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serin::domain::answer::Turn;
 use serin::domain::classify::classify;
-use serin::domain::monitor::Monitor;
+use serin::domain::monitor::{Canary, Monitor};
 use serin::domain::observation::Observation;
 use serin::domain::reason::Severity;
 use serin::domain::rules::{FreshnessRule, ShrinksRule};
@@ -156,4 +156,35 @@ async fn nothing_is_asked_that_cannot_prove_anything() {
     assert_eq!(seen.sources.unwrap().left, Some(SourcesLeft::NotNeeded));
     assert_eq!(asked.iter().filter(|asked| asked.starts_with(FIRST)).count(), 1, "nobody judges its age: {asked:?}");
     assert_eq!(now().to_rfc3339(), "2026-11-21T09:00:00+00:00", "the days above are measured by this");
+}
+
+#[tokio::test]
+async fn names_are_looked_for_in_the_whole_list() {
+    let next = r#","next_cursor":"two""#;
+    let two = || with(with(paged(), FIRST, say(page("docs/a.md", 20, next))), FURTHER, say(page("docs/b.md", 2, "")));
+    let part =
+        || with(with(paged(), FIRST, say(page("docs/a.md", 20, next))), FURTHER, say(status("500 No", "", "no")));
+    let strange = || with(paged(), FIRST, say(page("4417", 20, "")));
+    let gone = || Some(vec!["gone".to_owned()]);
+    let rows = [
+        ("two pages, though the first one has a young source", two(), true, gone()),
+        ("nobody asked for them", two(), false, None),
+        ("a part of the list says nothing of the rest", part(), true, None),
+        ("names that are not those of answers say nothing at all", strange(), true, None),
+    ];
+    for (sentence, script, source_names, expected) in rows {
+        let server = FaultServer::start(script, None).await;
+        let mut monitor = judged(&format!("http://{}/mcp", server.address));
+        let looks_for = |id: &str, source: &str| {
+            let (id, expect) = (id.to_owned(), vec![source.to_owned()]);
+            Canary { id, expect, ..monitor.canaries[0].clone() }
+        };
+        let negative = Canary { expect: Vec::new(), ..looks_for("none", "") };
+        let all = [looks_for("first", "a.md"), looks_for("last", "docs/b.md"), looks_for("gone", "c.md"), negative];
+        monitor.canaries = all.to_vec();
+        let mut assignment = assignment(monitor);
+        (assignment.source_pages, assignment.source_names) = (20, source_names);
+        let (seen, _) = Prober::new(8).run(&assignment).await;
+        assert_eq!(seen.unlisted, expected, "{sentence}: {seen:#?}");
+    }
 }

@@ -37,6 +37,15 @@ async fn remembering(documents: &Path) -> LabServer {
     server::serve(options, CancellationToken::new()).await.unwrap()
 }
 
+/// Writes the documentation into a folder, but for one source.
+fn write_documents(folder: &Path, without: &str) {
+    for (source, text) in SOURCES.iter().filter(|(source, _)| *source != without) {
+        let file = folder.join(source);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_broken_behind_a_cache_is_seen_past_it() {
     let rows = [
@@ -46,11 +55,7 @@ async fn what_is_broken_behind_a_cache_is_seen_past_it() {
         ("empty", Fault::EmptyResults, "empty_results"),
     ];
     let documents = tempfile::tempdir().unwrap();
-    for (source, text) in SOURCES {
-        let file = documents.path().join(source);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
-    }
+    write_documents(documents.path(), "");
     let mut servers = Vec::new();
     for (name, ..) in rows {
         servers.push((name, remembering(documents.path()).await));
@@ -99,4 +104,28 @@ async fn a_cache_that_mixes_questions_up_is_named() {
     assert_eq!(opened.reproduce.as_deref(), Some("serin probe mixed-up --plain"), "past the cache all is well");
     server.faults().all_off();
     stage.resolved("one answer for all", &opened).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_canary_whose_source_was_taken_out_is_a_notice() {
+    let gone = "reference/fusion.md";
+    let [before, after] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    write_documents(before.path(), "");
+    write_documents(after.path(), gone);
+    let server = remembering(before.path()).await;
+    let (url, listen) = (server.mcp_url(), server.address);
+    let stage = Stage::start(&format!(
+        "  - id: docs\n    url: {url}\n    search: {{ arguments: {{ top_k: 5 }}, per_beat: 5 }}\n    \
+         rules: {{ freshness: {{ older_than: 72h, shrinks: {{ by: 20% }} }} }}\n    canaries:{CANARIES}"
+    ))
+    .await;
+    stage.well("docs").await;
+    server.stop().await;
+    // Somebody indexes the folder anew, and starts the server again.
+    let options = LabOptions { corpus: Corpus::Folder(after.path().to_owned()), listen, ..LabOptions::default() };
+    let _server = server::serve(options, CancellationToken::new()).await.unwrap();
+    let wrong =
+        Expected { monitor: "docs", signal: "quality", reason: "canary_stale", severity: "notice", stage: "search" };
+    let opened = stage.opened("a source was taken out", wrong).await;
+    assert!(evidence(&opened, "canary.authors").contains("wrong_results"), "{opened:#?}");
 }

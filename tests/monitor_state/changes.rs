@@ -329,6 +329,7 @@ fn restarted(scene: &mut Scene) {
     for incident in before.incidents() {
         scene.state.restore_incident(incident.clone(), before.telling(incident.signal).cloned().unwrap_or_default());
     }
+    scene.state.canaries = before.canaries;
 }
 
 #[test]
@@ -350,6 +351,74 @@ fn a_change_stands_over_a_restart_and_ends_with_another_lock() {
     off.monitor.rules.quality.checks.lists.rule.severity = None;
     let ended = off.state.reconsider(&off.monitor, at(off.second));
     assert_eq!(ended.len(), 1, "an edit that wants it no longer told ends it");
+}
+
+/// Beats of twelve canaries of which each looks for another source, and lists of sources: `.` all found, `g` the first one's
+/// source is gone, `w` the same, and the whole list says so, `h` the same, where half of the list is gone, `n` the same, where
+/// it was read in part, `v` as `w`, and nothing is found by meaning either.
+fn taken_out(scene: &mut Scene, beats: &str) {
+    for look in beats.chars() {
+        scene.beat(60, |seen| {
+            answers(seen, &USUAL, 0.5, 600);
+            for (at, ask) in seen.asks.iter_mut().enumerate() {
+                let Some(Ok(answer)) = &mut ask.result else { continue };
+                if look != '.' && at == 0 {
+                    answer.hits.iter_mut().for_each(|hit| hit.source.insert(0, 'x'));
+                }
+                if look == 'v' && at % 2 == 1 {
+                    answer.hits.clear();
+                }
+            }
+            let count = if look == 'h' { 200 } else { 412 - u32::from(look != '.') };
+            let last_indexed_at = Some(seen.started_at);
+            seen.sources = (look != 'n').then(|| SourcesSeen { count, last_indexed_at, ..SourcesSeen::default() });
+            seen.unlisted = matches!(look, 'w' | 'v' | 'h').then(|| vec!["c00".to_owned()]);
+        });
+    }
+}
+
+#[test]
+fn a_canary_whose_source_was_taken_out_wakes_nobody() {
+    let fresh = || {
+        with(|monitor| {
+            *monitor = pinned();
+            monitor.pinned = None;
+            let older_than = std::time::Duration::from_secs(3_600);
+            let (shrinks, severity) = (ShrinksRule::STANDARD, Severity::Ticket);
+            monitor.rules.freshness = Some(FreshnessRule { older_than, shrinks, severity, line: 1 });
+        })
+    };
+    let rows: [(&str, &str, &[&str]); 5] = [
+        ("it is out of date", "..ggw", &["5 opened quality canary_stale"]),
+        (
+            "until it finds something again",
+            "..ggw..",
+            &["5 opened quality canary_stale", "7 resolved quality recovered"],
+        ),
+        ("where nobody read the whole list, it is harm", "..ggn", &["5 opened quality wrong_results"]),
+        ("and where half of the corpus is gone", "..ggh", &["5 opened quality wrong_results"]),
+        ("what others lose does", "..ggwvvvv", &["5 opened quality canary_stale", "8 updated quality vector_arm_down"]),
+    ];
+    for (sentence, looks, told) in rows {
+        let mut scene = Scene::new(fresh());
+        taken_out(&mut scene, looks);
+        let told_of_it: Vec<&String> = scene.told.iter().filter(|told| told.contains("quality")).collect();
+        assert_eq!(told_of_it, told, "{sentence}");
+    }
+    let mut scene = Scene::new(fresh());
+    taken_out(&mut scene, "..ggw");
+    let open = scene.state.incident(Signal::Quality).unwrap();
+    assert_eq!(open.severity, Severity::Notice);
+    assert!(open.summary.contains("no longer among the server's sources"), "{}", open.summary);
+    restarted(&mut scene);
+    taken_out(&mut scene, "ngggn");
+    let open = scene.state.incident(Signal::Quality).unwrap();
+    assert_eq!(
+        (open.severity, scene.told.len()),
+        (Severity::Notice, 1),
+        "a restart makes no page of it: {:?}",
+        scene.told
+    );
 }
 
 #[test]

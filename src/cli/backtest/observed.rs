@@ -76,6 +76,11 @@ pub(super) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>)
         seen.asks.push(ask);
         verdicts.push(verdict);
     }
+    // Which sources had left the list is known by what it came to.
+    if past.shape.judged[Signal::Quality as usize].reason == Some(FailureReason::CanaryStale) {
+        let wrong = seen.asks.iter().zip(&verdicts).filter(|(_, verdict)| matches!(verdict, AskVerdict::Wrong { .. }));
+        seen.unlisted = Some(wrong.map(|(ask, _)| ask.canary.clone()).collect());
+    }
     let findings = findings(past, declared, &seen, &verdicts);
     let outcome = Outcome { verdict: past.shape.verdict, findings, asks: verdicts };
     (seen, outcome)

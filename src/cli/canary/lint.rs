@@ -112,6 +112,7 @@ async fn look(path: &Path, monitor: &Arc<Monitor>) -> Option<Look> {
         asks: PlannedAsk::every(monitor, Variant::Fresh),
         further: Further::NONE,
         source_pages: 0,
+        source_names: false,
         profile: recalled(path, monitor).await,
         lists: KnownLists::default(),
     };

@@ -119,7 +119,8 @@ impl Watcher {
         let knows_way = self.tools.as_ref().is_some_and(|tools| tools.fresh.is_some());
         let (asks, canaries) = self.state.asks(&self.monitor, &self.round, knows_way, &spare);
         let freshness = self.state.signal(Signal::Freshness);
-        let source_pages = source_pages(&self.monitor, freshness, self.sources_asked_at, spare, self.now);
+        let asked_at = self.state.sources_known_at(self.sources_asked_at);
+        let source_pages = source_pages(&self.monitor, freshness, asked_at, spare, self.now);
         let further = Further { canaries, called_for: is_any_wrong };
         let (mut seen, outcome, profile) = self.observe(asks, further, source_pages).await;
         // As in the daemon: judged, and nobody else reads them.
@@ -154,6 +155,7 @@ impl Watcher {
             asks,
             further,
             source_pages,
+            source_names: self.state.lost_since().is_some(),
             profile: self.profile.clone(),
             lists: KnownLists { accepted, latest },
         };

@@ -106,6 +106,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, profile: ServerProfile) 
         asks: PlannedAsk::every(monitor, Variant::Fresh),
         further: Further::NONE,
         source_pages: 0,
+        source_names: false,
         profile,
         lists: crate::tool_lists::known::KnownLists::default(),
     };

@@ -126,6 +126,7 @@ pub(super) async fn once(
         asks,
         further: Further::NONE,
         source_pages: 0,
+        source_names: false,
         profile: profile.clone(),
         lists: KnownLists { accepted: accepted.cloned(), latest: None },
     };

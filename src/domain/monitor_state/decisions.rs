@@ -169,7 +169,9 @@ impl MonitorState {
         open.drift = if differs { open.drift + 1 } else { 0 };
         open.drifts_since = differs.then(|| open.drifts_since.unwrap_or(beat.now));
         // A leak that gets here was seen twice already, and canaries that are wrong often enough, each by itself.
-        let is_harm = cause.counted.is_some() && is_about_change(&before);
+        let is_out_of_date = |reason: FailureReason| reason == FailureReason::CanaryStale;
+        let was_harmless = is_about_change(&before) || is_out_of_date(before.reason) && !is_out_of_date(cause.reason);
+        let is_harm = cause.counted.is_some() && was_harmless;
         let sure = nearer || is_harm || cause.is_leak() || open.drift >= UPDATE_AFTER;
         let found = connectivity(&cause.evidence).filter(|_| connectivity(&before.evidence).is_none()).cloned();
         let news = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);

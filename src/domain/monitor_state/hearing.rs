@@ -13,6 +13,7 @@ use crate::domain::quality::bound;
 use crate::domain::quality::changes::ChangeCheck;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{CanaryHeard, Horizon, Roll};
+use crate::domain::reason::FailureReason;
 use crate::domain::schedule::{self, Doubt, PlannedAsk};
 use crate::domain::signal::{Phase, Signal};
 
@@ -134,6 +135,20 @@ impl MonitorState {
         let beats = if told { 1 } else { left.unwrap_or(1).max(1) };
         let share = ids.len().div_ceil(beats as usize);
         (ids, share)
+    }
+
+    /// The first wrong answer of a canary that lost its source more than once, where one did.
+    pub(crate) fn lost_since(&self) -> Option<DateTime<Utc>> {
+        let is_lost = |canary: &&CanaryState| {
+            canary.wrong_in_a_row > 1 && canary.wrong_reason() == Some(FailureReason::WrongResults)
+        };
+        self.canaries.values().filter(is_lost).filter_map(|canary| canary.doubted_since).min()
+    }
+
+    /// When sources were asked for last, where that still says whether those of lost canaries are among them.
+    pub(crate) fn sources_known_at(&self, asked_at: Option<DateTime<Utc>>) -> Option<DateTime<Utc>> {
+        let lost_since = self.lost_since();
+        asked_at.filter(|at| lost_since.is_none_or(|since| *at >= since))
     }
 
     /// How the canaries stand: those heard of the fault in doubt; where there is none, at their last answer.

@@ -115,6 +115,9 @@ impl MonitorState {
         if let Some(count) = beat.seen.sources.as_ref().and_then(whole_count) {
             self.sources.see(count);
         }
+        if let Some(unlisted) = &beat.seen.unlisted {
+            self.unlisted.clone_from(unlisted);
+        }
         if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools, beat.now)) {
             decisions.push(Decision::ToolsSettled);
         }

@@ -16,6 +16,7 @@ use crate::domain::monitor_state::thresholds::rule_of;
 use crate::domain::observation::{Stage, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
 use crate::domain::quality::changes::{ChangeCheck, self_reported};
+use crate::domain::quality::corpus::SOURCES_KNOWN;
 use crate::domain::quality::corpus::whole_count;
 use crate::domain::quality::diagnosis::{Diagnosis, Known, diagnose};
 use crate::domain::quality::extent::{Horizon, Roll, clock};
@@ -213,7 +214,9 @@ impl MonitorState {
         let rule = &beat.monitor.rules.quality;
         let horizon = self.horizon(beat.now);
         let is_inconsistent = self.changes.is_elevated(ChangeCheck::Relations);
+        let corpus_holds = beat.monitor.rules.freshness.as_ref().is_some_and(|rule| self.sources.holds(&rule.shrinks));
         let known = Known {
+            unlisted: if corpus_holds { &self.unlisted } else { &[] },
             pinned: beat.monitor.pinned.as_deref(),
             is_inconsistent,
             is_steady: !is_inconsistent && beat.monitor.asks_twice(),
@@ -250,7 +253,13 @@ impl MonitorState {
             let words = self_reported(answers).join(", ");
             evidence.extend((!words.is_empty()).then(|| Evidence::new("self_reported", words)));
             evidence.push(Evidence::new("after", self.after_said(beat.monitor)));
-            let loudest = if self.after(beat.monitor).may_page { Severity::Page } else { Severity::Ticket };
+            let sources = self.sources.latest().filter(|_| reason == FailureReason::CanaryStale);
+            evidence.extend(sources.map(|count| Evidence::new(SOURCES_KNOWN, count.to_string())));
+            let loudest = match reason {
+                FailureReason::CanaryStale => Severity::Notice,
+                _ if self.after(beat.monitor).may_page => Severity::Page,
+                _ => Severity::Ticket,
+            };
             let (severity, line, counted) = (rule.severity.min(loudest), rule.line, Some((extent, was)));
             let (stage, health) = (Stage::Search, Vec::new());
             named_by_health(Cause { reason, severity, stage, line, summary, evidence, health, counted }, beat)

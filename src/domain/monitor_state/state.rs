@@ -19,6 +19,7 @@ use crate::domain::observation::Observation;
 use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::paging::hold::TellingHold;
 use crate::domain::paging::tell::Telling;
+use crate::domain::quality::canary::canary_of;
 use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::corpus::{SOURCES_KNOWN, SourceCounts};
 use crate::domain::quality::index_sight::{CACHED_ANSWERS, IndexSight};
@@ -53,6 +54,8 @@ pub struct MonitorState {
     pub(super) index_sight: IndexSight,
     pub(super) changes: Changes,
     pub(super) sources: SourceCounts,
+    /// Canaries of which no source was in the list that was read whole last, by id.
+    pub(super) unlisted: Vec<String>,
     pub(super) refused: bool,
     pub(super) restart_told_at: Option<DateTime<Utc>>,
     /// Since when this process knows the monitor.
@@ -162,6 +165,7 @@ impl MonitorState {
             index_sight: IndexSight::default(),
             changes: Changes::default(),
             sources: SourceCounts::default(),
+            unlisted: Vec::new(),
             refused: false,
             restart_told_at: None,
             begun_at: now,
@@ -223,6 +227,11 @@ impl MonitorState {
         match (incident.signal, incident.reason) {
             (_, FailureReason::IndexUnseen) => self.index_sight.restore(incident.opened_at, counted(CACHED_ANSWERS)),
             (Signal::Freshness, FailureReason::CorpusTruncated) => self.sources.restore(counted(SOURCES_KNOWN)),
+            (Signal::Quality, FailureReason::CanaryStale) => {
+                self.sources.resume(counted(SOURCES_KNOWN));
+                let canaries = incident.evidence.iter().filter_map(|said| canary_of(&said.key));
+                self.unlisted = canaries.map(str::to_owned).collect();
+            }
             (Signal::Quality, _) if is_about_change(&incident) => self.changes.restore(&incident),
             _ => {}
         }

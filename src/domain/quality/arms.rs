@@ -134,6 +134,7 @@ const fn words(reason: FailureReason) -> &'static str {
         FailureReason::RerankerChanged => "results come in another order",
         FailureReason::ChunkingChanged => "chunks are cut in another way",
         FailureReason::ScoreShift => "scores are on another scale",
+        FailureReason::CanaryStale => "the source is no longer among the server's sources",
         FailureReason::InconsistentResults => "one question asked twice brings two lists",
         _ => "answers are wrong",
     }

@@ -24,6 +24,11 @@ pub(crate) fn key(canary: &str) -> String {
     format!("canary.{canary}")
 }
 
+/// Whose line a key of the evidence is.
+pub(crate) fn canary_of(key: &str) -> Option<&str> {
+    key.strip_prefix("canary.")
+}
+
 /// Judges an answer by what the canary declares, and its form by what is pinned, where it is.
 pub(crate) fn judge(canary: &Canary, search: &Search, form: Option<PinnedForm<'_>>, answer: &Answer) -> AskVerdict {
     match by_expectation(canary, search, form, answer) {

@@ -12,6 +12,8 @@ pub(crate) const SOURCES_KNOWN: &str = "sources_known";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SourceCounts {
     latest: Option<u32>,
+    /// The one before that.
+    before: Option<u32>,
     known: u32,
 }
 
@@ -26,12 +28,28 @@ impl SourceCounts {
     /// Takes in how many a whole list holds. A count is known once two looks showed as many.
     pub(crate) fn see(&mut self, count: u32) {
         self.known = self.known.max(self.latest.map_or(0, |latest| latest.min(count)));
-        self.latest = Some(count);
+        self.before = self.latest.replace(count);
     }
 
     /// Goes on from an incident that told of it.
     pub(crate) const fn restore(&mut self, known: u32) {
         self.known = known;
+    }
+
+    /// Whether the corpus is seen to be as large as it was: a source that is gone was taken out by itself.
+    pub(crate) fn holds(&self, rule: &ShrinksRule) -> bool {
+        let of = |(now, before): (u32, u32)| f64::from(now) >= f64::from(self.known.max(before)) * (1.0 - rule.by);
+        rule.severity.is_some() && self.latest.zip(self.before).is_some_and(of)
+    }
+
+    /// Goes on from an incident that told of one that was taken out, while there were so many.
+    pub(crate) const fn resume(&mut self, count: u32) {
+        *self = Self { latest: Some(count), before: Some(count), known: count };
+    }
+
+    /// How many the last whole list held.
+    pub(crate) const fn latest(&self) -> Option<u32> {
+        self.latest
     }
 
     /// What is missing, where it is more than may be.
@@ -88,9 +106,34 @@ mod tests {
             assert_eq!(missing, expected, "{sentence}");
             let off = ShrinksRule { severity: None, ..ShrinksRule::STANDARD };
             assert_eq!(known.missing(&off), None, "{sentence}: switched off");
+            assert!(!known.holds(&off), "{sentence}: nobody says how much may go");
+            let missing = known.missing(&ShrinksRule::STANDARD).is_some();
+            assert!(
+                !missing || !known.holds(&ShrinksRule::STANDARD),
+                "{sentence}: it is not whole and in part at once"
+            );
             let ticket = ShrinksRule { by: 0.5, severity: Some(Severity::Ticket) };
             assert!(known.missing(&ticket).is_none_or(|missing| missing.now == 0), "{sentence}: half may go");
         }
+    }
+
+    #[test]
+    fn a_corpus_holds_where_two_looks_say_so() {
+        let rows: [(&[u32], bool, &str); 5] = [
+            (&[412], false, "one look says nothing yet"),
+            (&[412, 411], true, "one of many was taken out"),
+            (&[412, 300], false, "what one look showed is not known yet, and is gone all the same"),
+            (&[412, 412, 300, 300], false, "nothing learns the damage"),
+            (&[412, 412, 500], true, "it grew"),
+        ];
+        for (counts, expected, sentence) in rows {
+            let mut known = SourceCounts::default();
+            counts.iter().for_each(|count| known.see(*count));
+            assert_eq!(known.holds(&ShrinksRule::STANDARD), expected, "{sentence}");
+        }
+        let mut resumed = SourceCounts::default();
+        resumed.resume(412);
+        assert!(resumed.holds(&ShrinksRule::STANDARD) && resumed.latest() == Some(412), "after a restart too");
     }
 
     #[test]

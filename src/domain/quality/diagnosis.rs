@@ -47,6 +47,25 @@ pub(crate) struct Known<'a> {
     pub(crate) is_steady: bool,
     /// What of lists counts as moved.
     pub(crate) lists: ListsCheck,
+    /// Canaries, by id, whose sources left a corpus that is otherwise there.
+    pub(crate) unlisted: &'a [String],
+}
+
+impl Known<'_> {
+    /// Whether a wrong canary asks for a source that was taken out.
+    fn has_left(&self, canary: &Canary, state: &CanaryState) -> bool {
+        state.wrong_reason() == Some(FailureReason::WrongResults) && self.unlisted.contains(&canary.id)
+    }
+
+    /// Where every canary that is confirmed wrong asks for what was taken out, others count once they are confirmed too: what
+    /// wakes nobody must not make a blip wake somebody.
+    fn leave_blips(&self, roll: &mut Roll<'_>) {
+        let confirmed = |state: &CanaryState| state.is_confirmed();
+        let all: Vec<_> = roll.wrong().filter(|(_, state)| confirmed(state)).collect();
+        if !all.is_empty() && all.iter().all(|(canary, state)| self.has_left(canary, state)) {
+            roll.heard.retain(|(_, state, heard)| *heard != CanaryHeard::Wrong || state.is_some_and(confirmed));
+        }
+    }
 }
 
 /// Diagnoses; none where no canary is confirmed wrong.
@@ -60,7 +79,8 @@ pub(crate) fn diagnose(
     if !canaries.iter().any(confirmed) {
         return None;
     }
-    let roll = Roll::call(canaries, state, horizon);
+    let mut roll = Roll::call(canaries, state, horizon);
+    known.leave_blips(&mut roll);
     let wrong: Vec<(&Canary, &CanaryState)> = roll.wrong().collect();
     let cached = of_cache(&wrong, &roll);
     let is_cached = cached.is_some();
@@ -68,6 +88,10 @@ pub(crate) fn diagnose(
     let named = (!is_cached).then(|| {
         // What lost its source says which part is broken, however many others are only malformed.
         let lost: Vec<_> = wrong.iter().filter(|(canary, state)| is_lost(canary, state)).copied().collect();
+        // What was taken out says nothing of the search; a question about it is out of date.
+        if !lost.is_empty() && wrong.iter().all(|(canary, state)| known.has_left(canary, state)) {
+            return Some(Named::surely(FailureReason::CanaryStale));
+        }
         let symptom = if lost.is_empty() { symptom } else { reason(&lost).0 };
         match symptom {
             // Whoever answers otherwise each time is wrong now and then, and in no order.
@@ -76,7 +100,7 @@ pub(crate) fn diagnose(
             }
             FailureReason::ThresholdBroken => rescaled(&compared(&roll, known, horizon), known),
             _ => {
-                let seen = symptoms(&roll, known.pinned, horizon);
+                let seen = symptoms(&roll, known, horizon);
                 let broken = |is_steady| broken(&seen, symptom, horizon.turned_at.is_some(), is_steady);
                 // Where no part is broken, another order on another scale is what lost the source.
                 let reranked = || {
@@ -135,8 +159,13 @@ fn named_evidence(named: &Named, symptom: FailureReason) -> Vec<Evidence> {
 }
 
 /// What each canary that was asked since says of the fault.
-fn symptoms(roll: &Roll<'_>, pinned: Option<&Pinned>, horizon: Horizon) -> Vec<Symptom> {
-    let heard = || roll.heard.iter().filter(|(.., heard)| matches!(heard, CanaryHeard::Right | CanaryHeard::Wrong));
+fn symptoms(roll: &Roll<'_>, known: Known<'_>, horizon: Horizon) -> Vec<Symptom> {
+    let pinned = known.pinned;
+    let says = |(canary, state, heard): &&(&Canary, Option<&CanaryState>, CanaryHeard)| {
+        let has_left = state.is_some_and(|state| known.has_left(canary, state));
+        *heard == CanaryHeard::Right || *heard == CanaryHeard::Wrong && !has_left
+    };
+    let heard = || roll.heard.iter().filter(says);
     let look = |state: &Option<&CanaryState>| {
         let look = state.as_ref()?.look.clone();
         look.filter(|look| look.at >= horizon.since)

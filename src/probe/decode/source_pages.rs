@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::monitor::Canary;
+use crate::domain::quality::canary::expects;
 use crate::domain::sources::{SOURCE_PAGES_MAX, SourcesLeft, SourcesSeen};
 use crate::probe::decode::sources::{NextPage, SourcesPage};
 
@@ -22,6 +24,7 @@ pub(crate) struct SourcesRead {
     fresh: usize,
     /// Every source so far, by what it is known again.
     marks: HashSet<u64>,
+    names: HashSet<String>,
     cursors: Vec<String>,
     total: Option<u32>,
     newest: Option<DateTime<Utc>>,
@@ -47,6 +50,7 @@ impl SourcesRead {
             count: 0,
             fresh: 0,
             marks: HashSet::new(),
+            names: HashSet::new(),
             cursors: Vec::new(),
             total: None,
             newest: None,
@@ -67,6 +71,7 @@ impl SourcesRead {
         // Equal ones on one page are several; on two pages they are one that was listed again.
         self.fresh = page.marks.iter().filter(|mark| !self.marks.contains(mark)).count();
         self.marks.extend(page.marks);
+        self.names.extend(page.names);
         self.pages += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.count += self.fresh;
@@ -106,6 +111,15 @@ impl SourcesRead {
         self.pages + at_least > pages_max
     }
 
+    /// Canaries of which no source was listed, by id, of a list that was read whole. None where not one is: then its names
+    /// are others than those of answers, and nothing can be said.
+    pub(crate) fn unlisted(&self, canaries: &[Canary]) -> Option<Vec<String>> {
+        let is_listed = |canary: &&Canary| self.names.iter().any(|name| expects(canary, name));
+        let (listed, unlisted): (Vec<_>, Vec<_>) =
+            canaries.iter().filter(|canary| !canary.expect.is_empty()).partition(is_listed);
+        (!listed.is_empty()).then(|| unlisted.into_iter().map(|canary| canary.id.clone()).collect())
+    }
+
     /// What was seen where nobody reads on.
     pub(crate) fn alone(&self) -> SourcesSeen {
         self.seen(match self.onward(true, SOURCE_PAGES_MAX) {
@@ -142,6 +156,7 @@ mod tests {
     fn page(marks: std::ops::Range<u64>, total: Option<u32>, next: Option<&str>) -> SourcesPage {
         SourcesPage {
             marks: marks.collect(),
+            names: Vec::new(),
             newest: Some(at(1)),
             said: None,
             total,

@@ -56,6 +56,8 @@ const CURSOR_BYTES_MAX: usize = 4 * 1024;
 pub struct SourcesPage {
     /// For each source a number by which it is known again.
     pub marks: Vec<u64>,
+    /// Their names, bounded and escaped as hits have them, where they have one.
+    pub names: Vec<String>,
     /// The latest moment that one of them was indexed.
     pub newest: Option<DateTime<Utc>>,
     /// The same of all sources there are, where the server says it beside the list.
@@ -101,6 +103,7 @@ pub fn read(result: &RawValue) -> Result<SourcesPage, Misfit> {
     let total = found_in(&places, &TOTALS).and_then(Value::as_u64);
     Ok(SourcesPage {
         marks,
+        names: names_in(list).collect(),
         newest,
         said: plain.or_else(|| if newest.is_none() { said(&TIMESTAMPS) } else { None }),
         total: total.map(|total| u32::try_from(total).unwrap_or(u32::MAX)),
@@ -150,15 +153,17 @@ fn mark(key: &str, source: &Value) -> u64 {
 pub(crate) fn names(result: &RawValue) -> Vec<String> {
     let Ok(carried) = open(result) else { return Vec::new() };
     let Some(list) = carried.values.iter().find_map(list_in) else { return Vec::new() };
+    names_in(list).take(NAMES_MAX).collect()
+}
+
+/// Sources are the items of a list, or the keys of an object.
+fn names_in(list: &Value) -> impl Iterator<Item = String> {
     let name = |item: &Value| {
         let text = NAMES.iter().find_map(|key| item.get(*key)?.as_str()).or(item.as_str())?;
         Some(escaped(text, NAME_CHARS_MAX))
     };
-    match list {
-        Value::Array(items) => items.iter().take(NAMES_MAX).filter_map(name).collect(),
-        Value::Object(items) => items.keys().take(NAMES_MAX).map(|key| escaped(key, NAME_CHARS_MAX)).collect(),
-        _ => Vec::new(),
-    }
+    let listed = list.as_array().into_iter().flatten().filter_map(name);
+    listed.chain(list.as_object().into_iter().flatten().map(|(key, _)| escaped(key, NAME_CHARS_MAX)))
 }
 
 fn list_in(value: &Value) -> Option<&Value> {

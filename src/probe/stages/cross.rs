@@ -204,6 +204,7 @@ mod tests {
                     asks: vec![],
                     further: crate::probe::assignment::Further::NONE,
                     source_pages: 0,
+                    source_names: false,
                     profile,
                     lists: crate::tool_lists::known::KnownLists::default(),
                 })

@@ -92,12 +92,18 @@ pub(super) async fn further_pages(
         clock.note(sources.said());
         seen.steps.push(clock.stop(None));
     }
+    if sources.left.is_none() && assignment.source_names {
+        seen.unlisted = list.read.unlisted(&assignment.monitor.canaries);
+    }
     seen.sources = Some(sources);
 }
 
 /// Whether what this monitor judges is open with the pages read so far.
 fn needs_more(read: &SourcesRead, assignment: &Assignment) -> bool {
     let Some(rule) = &assignment.monitor.rules.freshness else { return false };
+    if assignment.source_names {
+        return true;
+    }
     let so_far = read.seen(Some(SourcesLeft::NotNeeded));
     so_far.newest(rule.older_than, assignment.started_at) == Some(NewestSource::Unproven)
 }

@@ -9,6 +9,7 @@ const UNPINNED: Known<'_> = Known {
     is_inconsistent: false,
     is_steady: false,
     lists: crate::domain::rules::QualityChecks::STANDARD.lists,
+    unlisted: &[],
 };
 
 #[test]
