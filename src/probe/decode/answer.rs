@@ -5,7 +5,7 @@
 //! by the monitor's JSON pointers, at a list or at columns. Where there is none, the text itself may be what is judged.
 
 mod admissions;
-mod as_read;
+pub(crate) mod as_read;
 mod columns;
 
 use std::borrow::Cow;
@@ -124,6 +124,8 @@ pub(crate) struct Carried {
     pub(crate) whole: String,
     /// The same as people read it, where that differs and somebody reads it.
     pub(crate) read: Option<String>,
+    /// Which of the values is the structured content; none where there is none.
+    structured: Option<usize>,
     /// Bytes of the first text block in it.
     first: usize,
     /// Whether there is a block without a text: something that a model sees or follows, and nobody here.
@@ -168,7 +170,7 @@ fn carried(mut call: CallResult<'_>, is_read: bool) -> Result<Carried, Misfit> {
     }
     // Resources are read, and no lists are looked for in them: they are documents.
     let texts: Vec<&str> = call.content.iter().filter_map(|block| block.text.as_deref()).collect();
-    let mut values = Vec::new();
+    let (mut values, mut structured) = (Vec::new(), None);
     if let Some(value) = call.structured_content.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
         // A tool that returns a text comes structured as {"result": "…"}.
         if let Some(inner) = value_in_text(&value) {
@@ -178,12 +180,13 @@ fn carried(mut call: CallResult<'_>, is_read: bool) -> Result<Carried, Misfit> {
         let is_all = told.len() == 1
             && call.structured_content.is_some_and(|raw| texts[..] == [raw.get()])
             && !looks_like_a_hit(&value);
+        structured = Some(values.len());
         values.push(value);
         if is_all {
             // The one text there is.
             let whole = call.content.iter_mut().find_map(|block| block.text.take()).unwrap_or_default();
             let read = Some(&whole).filter(|_| is_read).and_then(|whole| as_read(whole));
-            return Ok(Carried { values, whole, read, first, has_mute });
+            return Ok(Carried { values, whole, read, structured, first, has_mute });
         }
     }
     let whole = match call.structured_content {
@@ -197,7 +200,8 @@ fn carried(mut call: CallResult<'_>, is_read: bool) -> Result<Carried, Misfit> {
     } else {
         values.extend(parsed);
     }
-    Ok(Carried { values, read: if is_read { blocks_as_read(&told, &whole) } else { None }, whole, first, has_mute })
+    let read = if is_read { blocks_as_read(&told, &whole) } else { None };
+    Ok(Carried { values, whole, read, structured, first, has_mute })
 }
 
 /// Reads the answer of a search.
@@ -257,6 +261,8 @@ fn answer(result: &RawValue, carried: Carried, search: &Search, reader: Reader) 
         return Err(Misfit { kind: FaultKind::AnswerUnreadable, detail });
     }
     let (value, list) = found.unzip();
+    // What stands beside a text speaks of the answer; a text that is JSON may be a document, which speaks of itself.
+    let envelope = value.or_else(|| carried.values.get(carried.structured?));
     let fields = if search.by_columns { &*OF_A_ROW } else { &search.fields };
     let total = value.and_then(|value| match &search.fields.total {
         Some(pointer) => at(value, pointer).and_then(Value::as_u64),
@@ -265,8 +271,8 @@ fn answer(result: &RawValue, carried: Carried, search: &Search, reader: Reader) 
     Ok(Answer {
         hits: list.iter().flat_map(|list| &**list).take(HITS_MAX).map(|item| hit(item, fields)).collect(),
         total,
-        self_reported: value.map(admissions).unwrap_or_default(),
-        cache: value.map(cache_word).unwrap_or_default(),
+        self_reported: envelope.map(admissions).unwrap_or_default(),
+        cache: envelope.map(cache_word).unwrap_or_default(),
         bytes: result.get().len() as u64,
         tokens: None,
         text_only: list.is_none() && !says_empty,

@@ -214,6 +214,32 @@ fn a_text_tells_an_error_or_that_nothing_was_found_by_the_signs_of_the_file() {
 }
 
 #[test]
+fn what_stands_beside_a_text_speaks_of_the_answer() {
+    let reader = Reader { reads_text: true, needs_no_list: true };
+    let beside = |mut value: Value| {
+        value["result"] = "Boilers are checked each quarter.".into();
+        structured(value)
+    };
+    let rows = [
+        (beside(json!({"partial": true, "cached": true})), "partial: true Hit", "both, beside the text"),
+        (beside(json!({"meta": {"degraded": "index"}, "cache": "miss"})), "degraded: \"index\" Missed", "one deeper"),
+        (beside(json!({})), " Unsaid", "nothing is said"),
+        (text(r#"{"fallback": {"host": "b"}, "cached": true}"#), " Unsaid", "a document that is JSON"),
+        (
+            structured(json!({"result": r#"{"fallback": {"host": "b"}}"#})),
+            " Unsaid",
+            "the same, as the result of a tool that returns a text",
+        ),
+    ];
+    for (result, expected, sentence) in rows {
+        let raw = RawValue::from_string(result.to_string()).unwrap();
+        let answer = read_whole(&raw, &search(), reader).1.unwrap();
+        assert!(answer.text_only, "{sentence}");
+        assert_eq!(format!("{} {:?}", answer.self_reported.join(", "), answer.cache), expected, "{sentence}");
+    }
+}
+
+#[test]
 fn a_text_is_judged_whole_and_as_it_came() {
     let reader = Reader { reads_text: true, needs_no_list: true };
     let python = r#"{"said": "caf\u00e9"}"#;
