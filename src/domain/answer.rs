@@ -156,7 +156,7 @@ impl Answer {
 /// What is kept of an answer's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptText {
-    /// Stands for it among the names of sources: `text:` and the first 32 hexadecimal digits of its SHA-256.
+    /// Stands for it among the names of sources: [`TEXT_NAME`] and the first 32 hexadecimal digits of its SHA-256.
     pub name: Box<str>,
     /// Length of the whole in bytes.
     pub bytes: u64,
@@ -174,6 +174,9 @@ pub struct SeenPassage {
     /// Its text on one line, bounded.
     pub text: String,
 }
+
+/// How the name of a source begins that stands for a text.
+pub const TEXT_NAME: &str = "text:";
 
 /// Results kept of one answer.
 pub const HITS_MAX: usize = 50;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::domain::answer::TEXT_NAME;
 use crate::domain::tools::Listing;
 
 /// What is pinned of one monitor.
@@ -35,7 +36,8 @@ pub struct Pinned {
 pub struct PinnedCanary {
     /// The declaration it was asked by; under another one nothing is known of it.
     pub definition_hash: String,
-    /// The lists of distinct sources that were seen, in the order given, the most frequent first.
+    /// The lists of distinct sources that were seen, in the order given, the most frequent first. Where answers are texts,
+    /// the name of the one that came each time; empty where they differed.
     pub lists: Vec<Vec<String>>,
     /// The first result's score; none where it had none.
     pub top_score: Option<PinnedScore>,
@@ -45,10 +47,25 @@ pub struct PinnedCanary {
     pub chars: Option<u32>,
     /// The first result's length in characters, where it was the same in every run.
     pub first_chars: Option<u32>,
+    /// Characters of the shortest and the longest answer, where each was a text without a list of results.
+    pub text_chars: Option<(u32, u32)>,
     /// Whether one text came twice in some run: servers that show a summary in each result do that.
     pub repeats: bool,
     /// Whether scores fell from each result to the next in every run: fused ranks beside other scores may well not.
     pub sorted: bool,
+}
+
+impl PinnedCanary {
+    /// Whether it was answered with texts, of which there are no lists to compare.
+    pub fn is_text(&self) -> bool {
+        let is_name = |list: &Vec<String>| matches!(&list[..], [name] if name.starts_with(TEXT_NAME));
+        self.text_chars.is_some() || !self.lists.is_empty() && self.lists.iter().all(is_name)
+    }
+
+    /// Whether its texts differed from run to run, so that another text says nothing.
+    pub fn words_anew(&self) -> bool {
+        self.is_text() && self.lists.len() != 1
+    }
 }
 
 /// A score over the runs.

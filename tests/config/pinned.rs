@@ -88,6 +88,31 @@ fn what_is_pinned_stands_beside_the_file() {
 }
 
 #[test]
+fn of_texts_that_differ_their_length_alone_is_pinned() {
+    let lists = "lists:\n          - [a.md, b.md]\n          - [b.md, a.md]";
+    let rows = [
+        ("text: { shortest: 400, longest: 440 }", Some((400, 440)), true, "another text each time"),
+        (
+            "lists:\n          - [\"text:ab\"]\n        text: { shortest: 9, longest: 9 }",
+            Some((9, 9)),
+            false,
+            "the same",
+        ),
+        ("lists:\n          - [\"text:ab\"]", None, false, "the same, in a lock of before lengths were pinned"),
+        ("lists:\n          - [\"text:ab\"]\n          - [\"text:cd\"]", None, true, "and another one there"),
+    ];
+    for (written, text_chars, words_anew, sentence) in rows {
+        let (found, warnings) = pinned(&lock(lists, written));
+        assert_eq!(warnings, Vec::<String>::new(), "{sentence}");
+        let canary = &found.expect("it is pinned").canaries["a"];
+        assert!(canary.is_text(), "{sentence}");
+        assert_eq!((canary.text_chars, canary.words_anew()), (text_chars, words_anew), "{sentence}");
+    }
+    let canary = &pinned(&lock("", "")).0.expect("it is pinned").canaries["a"];
+    assert!(!canary.is_text() && !canary.words_anew(), "lists are no texts");
+}
+
+#[test]
 fn its_hash_changes_with_what_is_pinned_and_with_nothing_else() {
     let hash = |lock: &str| pinned(lock).0.expect("it is pinned").hash;
     let first = hash(&lock("", ""));
@@ -97,6 +122,7 @@ fn its_hash_changes_with_what_is_pinned_and_with_nothing_else() {
         ("from the index", "through a cache", false, "the way"),
         ("[a.md, b.md]", "[a.md, c.md]", false, "a list"),
         ("median: 0.5", "median: 0.75", false, "a score"),
+        ("chars: 400", "chars: 400\n        text: { shortest: 1, longest: 2 }", false, "the length of texts"),
         ("Finds.", "Seeks.", false, "a tool"),
         ("\"Read.\"", "\"Obey.\"", false, "instructions"),
     ] {
@@ -126,6 +152,16 @@ fn faults_name_their_place_and_the_mend() {
             "monitors.lock:8:24 a relation cannot be 'same_thrice' => did you mean 'same_twice'?",
         ),
         ("fewest: 4", "fewest: 6", &format!("monitors.lock:12:18 'fewest' is more than 'most' => {again}")),
+        (
+            "chars: 400",
+            "text: { shortest: 9, longest: 8 }",
+            &format!("monitors.lock:17:15 'shortest' is more than 'longest' => {again}"),
+        ),
+        (
+            "lists:\n          - [a.md, b.md]\n          - [b.md, a.md]\n        ",
+            "",
+            "monitors.lock:11:9 the pinned canary 'a' has no 'lists' => the accepted lists of sources",
+        ),
         (
             "lists:\n          - [a.md, b.md]\n          - [b.md, a.md]",
             "lists: []",

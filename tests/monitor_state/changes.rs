@@ -40,6 +40,7 @@ fn lock(hash: &str) -> Pinned {
             results: (4, 4),
             chars: Some(600),
             first_chars: Some(600),
+            text_chars: None,
             repeats: false,
             sorted: true,
         };

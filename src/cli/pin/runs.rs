@@ -86,11 +86,13 @@ pub(super) async fn asked(
     runs: u32,
     accepted: Option<&Arc<Listing>>,
 ) -> Result<Runs, Refusal> {
+    // What is pinned already says nothing of what may be pinned now.
+    let unpinned = Monitor { pinned: None, ..Monitor::clone(monitor) };
     let mut found = Runs { observations: Vec::new(), ranks: vec![None; monitor.canaries.len()] };
     for _ in 0..runs {
         let asks = PlannedAsk::every(monitor, Variant::Fresh);
         let seen = once(monitor, profile, asks, accepted).await.ok_or(Refusal::Interrupted)?;
-        let outcome = classify(monitor, &seen);
+        let outcome = classify(&unpinned, &seen);
         well(monitor, &seen, &outcome)?;
         for (worst, verdict) in found.ranks.iter_mut().zip(&outcome.asks) {
             if let AskVerdict::Right { rank: Some(rank) } = verdict {

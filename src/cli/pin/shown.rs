@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::cli::pin::runs::Runs;
 use crate::domain::monitor::Monitor;
-use crate::domain::pinned::Pinned;
+use crate::domain::pinned::{Pinned, PinnedCanary};
+use crate::domain::quality::form::from_to;
 use crate::domain::wording::counted;
 
 /// A line for each canary, then what is pinned in all.
@@ -13,6 +14,10 @@ pub(super) fn lines(monitor: &Monitor, runs: &Runs, pinned: &Pinned, lock: &str)
     let mut lines = Vec::new();
     for (canary, rank) in monitor.canaries.iter().zip(&runs.ranks) {
         let Some(pin) = pinned.canaries.get(&canary.id) else { continue };
+        if pin.is_text() {
+            lines.push(format!("  {:width$}  {}", canary.id, of_text(pin)));
+            continue;
+        }
         let rank = rank.map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
         let score = pin
             .top_score
@@ -35,6 +40,13 @@ pub(super) fn lines(monitor: &Monitor, runs: &Runs, pinned: &Pinned, lock: &str)
     lines
 }
 
+/// How a canary was answered with texts.
+fn of_text(pin: &PinnedCanary) -> String {
+    let (shortest, longest) = pin.text_chars.unwrap_or_default();
+    let again = if pin.words_anew() { "another one in some run" } else { "the same each time" };
+    format!("a text of {} characters, {again}", from_to(shortest, longest))
+}
+
 /// What is armed by it, and what it takes to arm the rest.
 fn armed(pinned: &Pinned) -> Vec<String> {
     if pinned.canaries.is_empty() {
@@ -49,8 +61,13 @@ fn armed(pinned: &Pinned) -> Vec<String> {
     }
     let held: Vec<&str> = pinned.relations.iter().map(|relation| relation.slug()).collect();
     let held = if held.is_empty() { "none held in every run".to_owned() } else { held.join(", ") };
-    let scores = if pinned.scale.is_some() { "lists, counts, lengths and scores" } else { "lists, counts and lengths" };
-    vec![format!("  armed: changes of the tools, {scores}; relations: {held}")]
+    let is_listed = |pin: &PinnedCanary| !pin.is_text() && pin.results.1 > 0;
+    let compared = match pinned.scale {
+        _ if pinned.canaries.values().all(|pin| !is_listed(pin)) => "lengths of texts",
+        Some(_) => "lists, counts, lengths and scores",
+        None => "lists, counts and lengths",
+    };
+    vec![format!("  armed: changes of the tools, {compared}; relations: {held}")]
 }
 
 /// The same for machines.
@@ -61,6 +78,7 @@ pub(super) fn value(monitor: &Monitor, runs: &Runs, pinned: &Pinned, lock: &str)
         Some(json!({
             "id": canary.id, "rank": rank, "top_score": score, "lists": pin.lists.len(),
             "results": [pin.results.0, pin.results.1],
+            "text_chars": pin.text_chars.map(|(shortest, longest)| [shortest, longest]),
         }))
     });
     json!({

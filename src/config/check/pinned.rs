@@ -42,7 +42,8 @@ const TRUTHS: &[(&str, bool)] = &[("true", true), ("false", false)];
 
 const KEYS: &[&str] = &["version", "monitors"];
 const ENTRY_KEYS: &[&str] = &["runs", "answered", "server", "scale", "relations", "canaries", "instructions", "tools"];
-const CANARY_KEYS: &[&str] = &["asked", "results", "lists", "top_score", "chars", "first_chars", "repeats", "sorted"];
+const CANARY_KEYS: &[&str] =
+    &["asked", "results", "lists", "top_score", "chars", "first_chars", "text", "repeats", "sorted"];
 
 /// The lock's text, what it is as a tree, and the file that it is.
 #[derive(Debug)]
@@ -196,9 +197,18 @@ fn canary(checker: &mut Checker<'_>, one: &MapEntry<'_>) -> Option<PinnedCanary>
     let asked = required(checker, &what, fields, "asked", "what stands for how it was asked; run `serin pin`");
     let asked = asked.and_then(|entry| checker.text("'asked'", &entry.value));
     let results = required(checker, &what, fields, "results", "`{ fewest: 5, most: 5 }`");
-    let results = results.and_then(|entry| counts(checker, &entry.value));
-    let lists = required(checker, &what, fields, "lists", "the accepted lists of sources");
-    let lists = lists.and_then(|entry| accepted(checker, &what, entry));
+    const MOST: u32 = HITS_MAX as u32;
+    let results = results.and_then(|entry| range(checker, "'results'", &entry.value, ["fewest", "most"], MOST));
+    let text = fields.get("text");
+    let text_chars = text.and_then(|entry| range(checker, "'text'", &entry.value, ["shortest", "longest"], u32::MAX));
+    // Texts that differ from run to run have no name to be known by.
+    let lists = match (fields.get("lists"), text) {
+        (None, Some(_)) => Some(Vec::new()),
+        _ => {
+            let lists = required(checker, &what, fields, "lists", "the accepted lists of sources");
+            lists.and_then(|entry| accepted(checker, &what, entry))
+        }
+    };
     let top = fields.get("top_score");
     let top_score = top.and_then(|entry| numbers(checker, "'top_score'", &entry.value, ["median", "mad"]));
     let chars = fields.get("chars").and_then(|entry| checker.whole("'chars'", &entry.value, 0..=u32::MAX));
@@ -214,6 +224,7 @@ fn canary(checker: &mut Checker<'_>, one: &MapEntry<'_>) -> Option<PinnedCanary>
         results: results?,
         chars,
         first_chars,
+        text_chars,
         repeats: repeats.unwrap_or(false),
         sorted: sorted?,
     })
@@ -233,20 +244,20 @@ fn required<'n, 'a>(
     found
 }
 
-fn counts(checker: &mut Checker<'_>, node: &Node<'_>) -> Option<(u32, u32)> {
-    const MOST: u32 = HITS_MAX as u32;
-    let fields = checker.fields_and("'results'", node, "", &["fewest", "most"])?;
+/// The least and the most of something.
+fn range(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, keys: [&str; 2], limit: u32) -> Option<(u32, u32)> {
+    let fields = checker.fields_and(what, node, "", &keys)?;
     let mut count = |key| {
-        let entry = required(checker, "'results'", fields, key, "such as `{ fewest: 5, most: 5 }`")?;
-        checker.whole(format_args!("'{key}'"), &entry.value, 0..=MOST)
+        let entry = required(checker, what, fields, key, "a whole number; run `serin pin`")?;
+        checker.whole(format_args!("'{key}'"), &entry.value, 0..=limit)
     };
-    let (fewest, most) = (count("fewest")?, count("most")?);
-    if fewest > most {
-        let diagnostic = Diagnostic::new(fields.place, "'fewest' is more than 'most'");
+    let (least, most) = (count(keys[0])?, count(keys[1])?);
+    if least > most {
+        let diagnostic = Diagnostic::new(fields.place, format!("'{}' is more than '{}'", keys[0], keys[1]));
         checker.report(diagnostic.help("run `serin pin` instead of editing the lock"));
         return None;
     }
-    Some((fewest, most))
+    Some((least, most))
 }
 
 /// Two numbers, as they are judged.

@@ -65,10 +65,14 @@ pub fn with_tools(monitor: &Monitor, listing: &Arc<Listing>) -> Option<String> {
 }
 
 fn write_canary(out: &mut String, (id, asked): (&str, &str), pin: &PinnedCanary) {
-    let PinnedCanary { definition_hash: _, lists, top_score, results, chars, first_chars, repeats, sorted } = pin;
+    let PinnedCanary { definition_hash: _, lists, top_score, results, chars, first_chars, text_chars, repeats, sorted } =
+        pin;
     let (fewest, most) = results;
     let _ = writeln!(out, "      {id}:\n        asked: \"{asked}\"");
-    let _ = writeln!(out, "        results: {{ fewest: {fewest}, most: {most} }}\n        lists:");
+    let _ = writeln!(out, "        results: {{ fewest: {fewest}, most: {most} }}");
+    if !lists.is_empty() {
+        out.push_str("        lists:\n");
+    }
     for list in lists {
         let sources: Vec<String> = list.iter().map(|source| quoted(source)).collect();
         let _ = writeln!(out, "          - [{}]", sources.join(", "));
@@ -82,6 +86,9 @@ fn write_canary(out: &mut String, (id, asked): (&str, &str), pin: &PinnedCanary)
     }
     if let Some(chars) = first_chars {
         let _ = writeln!(out, "        first_chars: {chars}");
+    }
+    if let Some((shortest, longest)) = text_chars {
+        let _ = writeln!(out, "        text: {{ shortest: {shortest}, longest: {longest} }}");
     }
     if *repeats {
         let _ = writeln!(out, "        repeats: true");

@@ -72,6 +72,7 @@ fn pinned(hash: &str, monitor: &Monitor) -> Pinned {
             results: (2, 2),
             chars: Some(400),
             first_chars: Some(400),
+            text_chars: None,
             repeats: false,
             sorted: true,
         };

@@ -3,14 +3,12 @@
 use crate::domain::answer::{Answer, Hit};
 use crate::domain::monitor::{Canary, CanaryKind};
 use crate::domain::outcome::AskVerdict;
-use crate::domain::quality::form::{PinnedForm, deformed};
+use crate::domain::quality::form::{CHUNK_CHARS_MAX, PinnedForm, deformed, of_other_length};
 use crate::domain::quality::score_code::rounded;
 use crate::domain::reason::FailureReason;
 use crate::domain::search::Search;
 use crate::domain::wording::counted;
 
-/// A chunk longer than this fills a model's context with one result (RETRIEVAL.md §5 asks for 500 tokens at most).
-const CHUNK_CHARS_MAX: u32 = 20_000;
 /// Sources named in one line of evidence.
 const SEEN_SOURCES_MAX: usize = 3;
 
@@ -49,7 +47,12 @@ fn by_expectation(canary: &Canary, search: &Search, form: Option<PinnedForm<'_>>
         return judge_negative(canary, search, answer);
     }
     if canary.expect.is_empty() {
-        return AskVerdict::Right { rank: None };
+        let misfit = form.zip(answer.kept.as_deref()).and_then(|(form, text)| of_other_length(form, text));
+        return match misfit {
+            None => AskVerdict::Right { rank: None },
+            // What is wanted is found: it did not lose its source.
+            Some((reason, seen)) => wrong(reason, Some(1), format!("{seen}, which begins {}", beginning(answer))),
+        };
     }
     if let Some((reason, seen)) = malformed(answer) {
         return wrong(reason, None, seen);
@@ -180,7 +183,9 @@ fn top_sources(hits: &[Hit]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::answer::KeptText;
     use crate::domain::monitor::Monitor;
+    use crate::domain::pinned::PinnedCanary;
     use crate::domain::secret::{Address, Secret};
     use crate::domain::wanted::{ExpectedText, Pattern, TextSigns, Wanted};
 
@@ -295,6 +300,32 @@ mod tests {
         ];
         for (canary, answer, expected, sentence) in rows {
             let verdict = judge(canary, &search(false), None, &answer);
+            assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
+        }
+        let pinned = PinnedCanary {
+            definition_hash: String::new(),
+            lists: Vec::new(),
+            top_score: None,
+            results: (1, 1),
+            chars: None,
+            first_chars: None,
+            text_chars: Some((100, 120)),
+            repeats: false,
+            sorted: false,
+        };
+        let form = PinnedForm { pinned: &pinned, least: 0.5 };
+        let of = |text: &str, chars| {
+            let kept = KeptText { name: "text:ab".into(), bytes: 0, chars, begins: "".into() };
+            Answer { kept: Some(Box::new(kept)), ..told(text) }
+        };
+        let rows = [
+            (&asks, of("Boilers: each quarter", 50), "right", "as long as pinned"),
+            (&asks, of("Boilers: each quarter", 49), "result_malformed", "cut short, whatever it still holds"),
+            (&asks, of("Boilers", 7), "wrong_results", "what it lacks comes before how long it is"),
+            (&refuses, of("nothing of that", 7), "right", "nothing is pinned of how long nothing is"),
+        ];
+        for (canary, answer, expected, sentence) in rows {
+            let verdict = judge(canary, &search(false), Some(form), &answer);
             assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
         }
         let says = reads(CanaryKind::Negative, &["no match"], &["boilers"]);

@@ -51,7 +51,11 @@ pub(crate) struct Compared<'a> {
 }
 
 impl Compared<'_> {
+    /// None of a text: it has no sources that could move.
     fn overlap(&self) -> Option<Overlap> {
+        if self.pinned.is_text() {
+            return None;
+        }
         Baseline { pinned: Some(self.pinned), before: None }.overlap(self.look)
     }
 
@@ -263,8 +267,8 @@ impl ChangeCheck {
         let has: fn(&PinnedCanary) -> bool = match self {
             Self::SelfReported => return None,
             Self::Relations | Self::Caches => |_| true,
-            Self::Chunks => |pinned| pinned.chars.is_some_and(|chars| chars > 0),
-            Self::Lists => |pinned| !pinned.lists.is_empty(),
+            Self::Chunks => |pinned| pinned.chars.is_some_and(|chars| chars > 0) && !pinned.is_text(),
+            Self::Lists => |pinned| !pinned.lists.is_empty() && !pinned.is_text(),
             Self::Scores => |pinned| pinned.top_score.is_some(),
         };
         let Some(pinned) = &monitor.pinned else { return Some("needs an entry in monitors.lock".to_owned()) };

@@ -3,18 +3,24 @@
 
 use std::collections::HashSet;
 
-use crate::domain::answer::{Answer, Hit};
+use crate::domain::answer::{Answer, Hit, KeptText};
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::pinned::PinnedCanary;
 use crate::domain::quality::score_code::rounded;
+use crate::domain::reason::FailureReason;
 use crate::domain::wording::counted;
+
+/// What is longer fills a model's context with one result (RETRIEVAL.md §5 asks for 500 tokens at most).
+pub(crate) const CHUNK_CHARS_MAX: u32 = 20_000;
+/// And a text only where it is so many times as long as any that is pinned: some tools answer with whole documents.
+const LONGER_TIMES: u32 = 2;
 
 /// What is pinned of a canary's answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PinnedForm<'a> {
-    pinned: &'a PinnedCanary,
-    /// Results there have to be ÷ the fewest that are pinned, 0 to 1.
-    least: f64,
+    pub(super) pinned: &'a PinnedCanary,
+    /// Results there have to be ÷ the fewest that are pinned, or a text's characters ÷ those of the shortest, 0 to 1.
+    pub(super) least: f64,
 }
 
 impl<'a> PinnedForm<'a> {
@@ -31,8 +37,8 @@ pub(crate) fn deformed(form: PinnedForm<'_>, answer: &Answer) -> Option<String> 
     let PinnedForm { pinned, least } = form;
     let (fewest, most) = pinned.results;
     if (answer.hits.len() as f64) < f64::from(fewest) * least {
-        let usual = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
-        return Some(format!("{}, {usual} are pinned", counted(answer.hits.len(), "result", "results")));
+        let results = counted(answer.hits.len(), "result", "results");
+        return Some(format!("{results}, {} are pinned", from_to(fewest, most)));
     }
     if let Some(hit) = repeated(answer).filter(|_| !pinned.repeats) {
         return Some(format!("the same text of {} twice, and in no pin run one came so", hit.source));
@@ -43,6 +49,22 @@ pub(crate) fn deformed(form: PinnedForm<'_>, answer: &Answer) -> Option<String> 
     let scores: Vec<f64> = answer.hits.iter().filter_map(|hit| hit.score).map(rounded).collect();
     let rises = scores.windows(2).position(|pair| pair[0] < pair[1]).filter(|_| pinned.sorted)?;
     Some(format!("result {} scores above the one before, and in no pin run one did", rises + 2))
+}
+
+/// What is wrong with the length of a text, beside those that are pinned: it is cut short, or fills a context as none did.
+pub(crate) fn of_other_length(form: PinnedForm<'_>, text: &KeptText) -> Option<(FailureReason, String)> {
+    let (shortest, longest) = form.pinned.text_chars?;
+    let reason = match text.chars {
+        chars if f64::from(chars) < f64::from(shortest) * form.least => FailureReason::ResultMalformed,
+        chars if chars > CHUNK_CHARS_MAX.max(longest.saturating_mul(LONGER_TIMES)) => FailureReason::ChunkSizeAnomaly,
+        _ => return None,
+    };
+    Some((reason, format!("a text of {} characters, {} are pinned", text.chars, from_to(shortest, longest))))
+}
+
+/// Such as `4 to 5`, or `4`.
+pub(crate) fn from_to(least: u32, most: u32) -> String {
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
 /// The first result whose text came before, whatever its score: fused ranks give one text two of them.
@@ -67,6 +89,7 @@ mod tests {
             results,
             chars: None,
             first_chars: None,
+            text_chars: None,
             repeats: false,
             sorted,
         };
@@ -93,6 +116,44 @@ mod tests {
                 (Some(found), Some(expected)) => assert!(found.starts_with(expected), "{sentence}: {found}"),
                 _ => assert_eq!(found.is_some(), expected.is_some(), "{sentence}: {found:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_text_is_as_long_as_pinned_or_far_from_it() {
+        use FailureReason as R;
+        let pinned = |text_chars| PinnedCanary {
+            definition_hash: String::new(),
+            lists: Vec::new(),
+            top_score: None,
+            results: (1, 1),
+            chars: None,
+            first_chars: None,
+            text_chars,
+            repeats: false,
+            sorted: false,
+        };
+        let (usual, document, unknown) = (Some((400, 440)), Some((15_000, 15_000)), None);
+        let rows = [
+            (usual, 410, None, "as pinned"),
+            (usual, 200, None, "half of the shortest"),
+            (
+                usual,
+                199,
+                Some((R::ResultMalformed, "a text of 199 characters, 400 to 440 are pinned")),
+                "less than that",
+            ),
+            (usual, 20_000, None, "much longer, and no harm: more was found"),
+            (usual, 20_001, Some((R::ChunkSizeAnomaly, "a text of 20001 characters, 400 to 440 are pinned")), "harm"),
+            (document, 30_000, None, "a whole document, which grew"),
+            (document, 30_001, Some((R::ChunkSizeAnomaly, "a text of 30001 characters, 15000 are pinned")), "and more"),
+            (unknown, 1, None, "no length is pinned"),
+        ];
+        for (text_chars, chars, expected, sentence) in rows {
+            let text = KeptText { name: "text:ab".into(), bytes: 0, chars, begins: "".into() };
+            let found = of_other_length(PinnedForm { pinned: &pinned(text_chars), least: 0.5 }, &text);
+            let expected = expected.map(|(reason, said)| (reason, said.to_owned()));
+            assert_eq!(found, expected, "{sentence}");
         }
     }
 }

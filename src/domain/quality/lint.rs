@@ -56,6 +56,9 @@ pub(crate) fn lint(canary: &Canary, verdict: &AskVerdict, passages: &[SeenPassag
     let texts: Vec<&str> = passages.iter().filter(own).map(|passage| passage.text.as_str()).collect();
     let source = canary.expect.join(" or ");
     match canary.kind {
+        CanaryKind::Negative if canary.text.is_some() => {
+            Proof::Holds("right; its text says nothing that it may not say".to_owned())
+        }
         CanaryKind::Negative => Proof::Holds("quiet now".to_owned()),
         CanaryKind::Mixed => Proof::Holds(format!("found{rank}")),
         _ if canary.expect.is_empty() => Proof::Holds("right; a text names no source to hold it against".to_owned()),
@@ -158,5 +161,8 @@ mod tests {
         assert_eq!(lint(&canary, &right, &passages("")).slug(), "unknown", "a source without a text");
         let told = Canary { expect: Vec::new(), ..canary };
         assert_eq!(lint(&told, &AskVerdict::Right { rank: None }, &[]).slug(), "holds", "a text names no source");
+        let refuses = Canary { text: Some(Box::default()), ..Canary::undeclared("c", "pans", Negative) };
+        let proof = lint(&refuses, &AskVerdict::Right { rank: None }, &[]);
+        assert!(proof.said().contains("its text says nothing"), "something came, and the right thing: {proof:?}");
     }
 }

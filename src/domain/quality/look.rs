@@ -18,6 +18,8 @@ pub struct Look {
     pub ranking: Ranking,
     /// Its results.
     pub results: u32,
+    /// Whether it was a text, which stands for a list of one.
+    pub is_text: bool,
     /// The first result's score as it is kept; none where it has none.
     pub top_score: Option<f64>,
     /// The median of its results' lengths in characters; none where no result has a text.
@@ -35,8 +37,8 @@ impl Look {
         Self {
             at,
             ranking: Ranking::of(answer.sources()),
-            // A text stands for a list of one.
             results: u32::try_from(answer.sources().count()).unwrap_or(u32::MAX),
+            is_text: answer.kept.is_some(),
             top_score: answer.hits.first().and_then(|hit| hit.score).map(rounded),
             chars: median_chars(answer),
             first_chars: answer.hits.first().map(|hit| hit.chars).filter(|chars| *chars > 0),
@@ -56,8 +58,11 @@ pub(crate) struct Baseline<'a> {
 
 impl Baseline<'_> {
     /// How alike the sources are to the nearest list that was accepted, 0 to 1: by rank-biased overlap, and as sets. None
-    /// where nothing is known.
+    /// where nothing is known, or each answer is worded anew.
     pub(crate) fn overlap(&self, look: &Look) -> Option<Overlap> {
+        if self.pinned.is_some_and(PinnedCanary::words_anew) {
+            return None;
+        }
         let of = |ranking: &Ranking| Overlap { rbo: look.ranking.rbo(ranking), jaccard: look.ranking.jaccard(ranking) };
         let pinned = self.pinned.into_iter().flat_map(|pinned| &pinned.lists).map(|list| {
             let list = Ranking::of(list.iter().map(String::as_str));
@@ -168,6 +173,7 @@ mod tests {
             results: (2, 3),
             chars: None,
             first_chars: None,
+            text_chars: None,
             repeats: false,
             sorted: true,
         };
@@ -181,6 +187,8 @@ mod tests {
         assert!(close(rbo(None, Some(&before)), 0.0), "without a lock what was right before stands in");
         assert!(close(rbo(Some(&lists(&[])), Some(&before)), 0.0), "and where it holds no list");
         assert_eq!(rbo(None, None), None, "nothing is known");
+        let texts = PinnedCanary { text_chars: Some((90, 110)), ..lists(&[]) };
+        assert_eq!(rbo(Some(&texts), Some(&before)), None, "a text that is worded anew each time is no list");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::domain::answer::Answer;
+use crate::domain::answer::{Answer, KeptText};
 use crate::domain::monitor::Canary;
 use crate::domain::pinned::{PinnedCanary, PinnedScore, Relation};
-use crate::domain::quality::form::repeated;
+use crate::domain::quality::form::{from_to, repeated};
 use crate::domain::quality::look::median;
 use crate::domain::quality::score_code::rounded;
 use crate::domain::wording::counted;
@@ -33,6 +33,11 @@ pub(crate) fn pinned(canary: &Canary, answers: &[&Answer]) -> Option<PinnedCanar
     // The sort is stable: of two as frequent, the one seen first.
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let results = answers.iter().map(|answer| results(answer));
+    let text_chars = text_chars(answers);
+    if text_chars.is_some() && counts.len() > 1 {
+        // Texts that differ by themselves are told apart from nothing.
+        counts.clear();
+    }
     Some(PinnedCanary {
         definition_hash: canary.definition_hash.clone(),
         lists: counts.into_iter().map(|(list, _)| list).collect(),
@@ -40,6 +45,7 @@ pub(crate) fn pinned(canary: &Canary, answers: &[&Answer]) -> Option<PinnedCanar
         results: (results.clone().min()?, results.max()?),
         chars: chars(answers),
         first_chars: first_chars(answers),
+        text_chars,
         repeats: answers.iter().any(|answer| repeated(answer).is_some()),
         sorted: are_sorted(answers),
     })
@@ -56,16 +62,20 @@ pub(crate) fn scale<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<(f6
 
 /// What of a canary a new pin would move, a sentence each; nothing where it answers as it did.
 pub(crate) fn moved(pin: &PinnedCanary, answers: &[&Answer]) -> Vec<String> {
+    if pin.is_text() && answers.iter().all(|answer| answer.kept.is_some()) {
+        return text_moved(pin, answers);
+    }
     let mut said = Vec::new();
     let fresh = answers.iter().map(|answer| distinct_sources(answer)).find(|list| !pin.lists.contains(list));
     if let (Some(list), Some(was)) = (fresh, pin.lists.first()) {
         said.push(format!("sources were {}, now {}", named(was), named(&list)));
+    } else if pin.words_anew() {
+        said.push("a text before, now a list of results".to_owned());
     }
     let (fewest, most) = pin.results;
     let other = answers.iter().map(|answer| results(answer)).find(|count| !(fewest..=most).contains(count));
     if let Some(count) = other {
-        let were = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
-        said.push(format!("{were} results before, now {count}"));
+        said.push(format!("{} results before, now {count}", from_to(fewest, most)));
     }
     match (pin.top_score, top_score(answers)) {
         (Some(was), Some(now)) if is_far(was, now.median) => {
@@ -85,6 +95,24 @@ pub(crate) fn moved(pin: &PinnedCanary, answers: &[&Answer]) -> Vec<String> {
     }
     if pin.sorted && !are_sorted(answers) && answers.iter().any(|answer| answer.hits.len() > 1) {
         said.push("scores fell from each result to the next before, and do not now".to_owned());
+    }
+    said
+}
+
+/// The same of texts: whether it is another one, where it was the same each time, and how long it is.
+fn text_moved(pin: &PinnedCanary, answers: &[&Answer]) -> Vec<String> {
+    let mut said = Vec::new();
+    let is_other = |text: &KeptText| pin.lists.iter().all(|list| list.iter().all(|name| **name != *text.name));
+    let texts = || answers.iter().filter_map(|answer| answer.kept.as_deref());
+    if !pin.words_anew() && texts().any(is_other) {
+        said.push("another text than before".to_owned());
+    }
+    if let (Some((shortest, longest)), Some(now)) = (pin.text_chars, text_chars(answers))
+        && (f64::from(now.0) < f64::from(shortest) * (1.0 - CHARS_SHARE)
+            || f64::from(now.1) > f64::from(longest) * (1.0 + CHARS_SHARE))
+    {
+        let (was, now) = (from_to(shortest, longest), from_to(now.0, now.1));
+        said.push(format!("a text of {was} characters before, now of {now}"));
     }
     said
 }
@@ -153,6 +181,12 @@ fn chars(answers: &[&Answer]) -> Option<u32> {
     let mut lengths: Vec<u32> = hits.chain(texts).filter(|chars| *chars > 0).collect();
     lengths.sort_unstable();
     lengths.get(lengths.len() / 2).copied()
+}
+
+/// Characters of the shortest and the longest text; none where some answer was no text.
+fn text_chars(answers: &[&Answer]) -> Option<(u32, u32)> {
+    let lengths = answers.iter().map(|answer| Some(answer.kept.as_ref()?.chars)).collect::<Option<Vec<u32>>>()?;
+    Some((*lengths.iter().min()?, *lengths.iter().max()?))
 }
 
 /// The length of the first result; none where it differs, or has no text.
@@ -252,6 +286,42 @@ mod tests {
         ];
         for (answer, expected, sentence) in rows {
             assert_eq!(moved(&pin, &[&answer]).join("; "), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn of_texts_is_pinned_how_long_they_are_and_which_one_came_each_time() {
+        let text = |name: &str, chars| {
+            let kept = KeptText { name: format!("text:{name}").into(), bytes: 0, chars, begins: "".into() };
+            Answer { text_only: true, kept: Some(Box::new(kept)), ..Answer::default() }
+        };
+        let (one, longer, other) = (text("a", 400), text("b", 440), text("c", 200));
+        let steady = pinned(&canary(), &[&one, &one]).unwrap();
+        assert_eq!((&steady.lists, steady.text_chars), (&vec![vec!["text:a".to_owned()]], Some((400, 400))));
+        let anew = pinned(&canary(), &[&one, &longer, &one]).unwrap();
+        assert_eq!(
+            (anew.lists.len(), anew.text_chars),
+            (0, Some((400, 440))),
+            "texts that differ are none to know again"
+        );
+        assert_eq!((steady.words_anew(), anew.words_anew()), (false, true));
+        let mixed = pinned(&canary(), &[&one, &answer(&[("a", 0.5)])]).unwrap();
+        assert_eq!((mixed.text_chars, mixed.is_text()), (None, false), "sometimes a list");
+        let rows = [
+            (&steady, &one, "", "the same text"),
+            (&steady, &longer, "another text than before", "hardly longer"),
+            (&steady, &other, "another text than before; a text of 400 characters before, now of 200", "half as long"),
+            (&anew, &longer, "", "one of many"),
+            (&anew, &other, "a text of 400 to 440 characters before, now of 200", "shorter than any"),
+            (
+                &anew,
+                &answer(&[("a", 0.5)]),
+                "a text before, now a list of results; no score before, now 0.5000",
+                "a list",
+            ),
+        ];
+        for (pin, answer, expected, sentence) in rows {
+            assert_eq!(moved(pin, &[answer]).join("; "), expected, "{sentence}");
         }
     }
 

@@ -6,7 +6,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::answer::{Answer, KeptText};
+use crate::domain::answer::{Answer, KeptText, TEXT_NAME};
 use crate::untrusted_text::{Scrub, laid_out};
 
 /// Bytes kept of how a text begins: enough for two texts to be compared by a person.
@@ -21,7 +21,7 @@ pub(crate) fn kept_text(answer: &Answer, scrub: &Scrub) -> Option<KeptText> {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let begins = &text[..scrub.cut(text, KEPT_BYTES_MAX)];
     Some(KeptText {
-        name: format!("text:{}", hex::encode(&hash[..NAME_BYTES])).into(),
+        name: format!("{TEXT_NAME}{}", hex::encode(&hash[..NAME_BYTES])).into(),
         bytes: text.len() as u64,
         chars: u32::try_from(text.chars().count()).unwrap_or(u32::MAX),
         begins: laid_out(&scrub.hidden(begins), KEPT_BYTES_MAX).into(),

@@ -40,7 +40,17 @@ pub(in crate::config) fn of_pinned(pinned: &Pinned) -> Definition {
     numbers(&mut said, *scale);
     said.texts(relations.iter().map(|relation| relation.slug())).count(canaries.len());
     for (id, pin) in canaries {
-        let PinnedCanary { definition_hash, lists, top_score, results, chars, first_chars, repeats, sorted } = pin;
+        let PinnedCanary {
+            definition_hash,
+            lists,
+            top_score,
+            results,
+            chars,
+            first_chars,
+            text_chars,
+            repeats,
+            sorted,
+        } = pin;
         said.text(id).text(definition_hash).count(lists.len());
         for list in lists {
             said.texts(list.iter().map(String::as_str));
@@ -51,6 +61,10 @@ pub(in crate::config) fn of_pinned(pinned: &Pinned) -> Definition {
             .optional_count(first_chars.map(u64::from))
             .flag(*repeats)
             .flag(*sorted);
+        // Where there is none it says nothing, so that what was pinned before this was known stays what it was.
+        if let Some((shortest, longest)) = text_chars {
+            said.text("text").count(*shortest as usize).count(*longest as usize);
+        }
     }
     said.optional(tools.as_ref().map(|listing| &*listing.hash));
     said

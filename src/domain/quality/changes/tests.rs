@@ -14,6 +14,7 @@ fn pinned(score: f64, mad: f64, chars: Option<u32>) -> PinnedCanary {
         results: (4, 4),
         chars,
         first_chars: chars,
+        text_chars: None,
         repeats: false,
         sorted: true,
     }
@@ -24,6 +25,7 @@ fn look(sources: &str, score: Option<f64>, chars: Option<u32>) -> Look {
         at: DateTime::UNIX_EPOCH,
         ranking: Ranking::of(sources.split_whitespace()),
         results: 4,
+        is_text: false,
         top_score: score,
         chars,
         first_chars: chars,
@@ -57,6 +59,11 @@ fn lists_of_a_round_moved_or_did_not() {
         let few = lists_moved(&round[..ROUND_MIN - 1], &QualityChecks::STANDARD.lists);
         assert_eq!(few, Judged::Unknown, "{sentence}: ten canaries are too few");
     }
+    let text = PinnedCanary { text_chars: Some((90, 110)), ..pinned };
+    let looks: Vec<Look> = vec![look("text:other", None, None); 24];
+    let round: Vec<Compared<'_>> = looks.iter().map(|look| Compared { look, pinned: &text }).collect();
+    let moved = lists_moved(&round, &QualityChecks::STANDARD.lists);
+    assert_eq!(moved, Judged::Unknown, "other texts are no lists that moved");
 }
 
 #[test]
@@ -202,4 +209,23 @@ fn a_check_says_what_it_lacks() {
     assert_eq!(missing(lacks(12, Some((12, true)), true)), [None, None, None, None, Some(false), None], "switched off");
     let said = lacks(12, Some((10, true)), false)[ChangeCheck::Lists as usize].clone();
     assert_eq!(said.as_deref(), Some("needs 11 canaries with a list in monitors.lock, and has 10"));
+    let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
+    monitor.canaries = (0..12).map(|at| Canary::undeclared(&at.to_string(), "", CanaryKind::Mixed)).collect();
+    let text = |chars| PinnedCanary { text_chars: chars, top_score: None, ..pinned(0.5, 0.0, Some(9)) };
+    let named = PinnedCanary { lists: vec![vec!["text:ab".to_owned()]], ..text(None) };
+    for (pin, sentence) in [(text(Some((9, 9))), "texts"), (named, "texts of a lock that knows no lengths of them")] {
+        monitor.pinned = Some(Arc::new(Pinned {
+            hash: String::new(),
+            place: (String::new(), 1),
+            runs: 20,
+            reached_index: true,
+            server: None,
+            scale: None,
+            relations: vec![Relation::SameTwice],
+            canaries: (0..12).map(|at| (at.to_string(), pin.clone())).collect(),
+            tools: None,
+        }));
+        let lacking = ChangeCheck::ALL.map(|check| check.lacks(&monitor).is_some());
+        assert_eq!(lacking, [false, false, false, true, true, true], "{sentence}: neither chunks, lists nor scores");
+    }
 }
