@@ -86,9 +86,10 @@ impl MonitorState {
             return Judged::Unknown;
         };
         let Some((cached, index)) = beat.seen.asked_both_ways(&id) else { return Judged::Unknown };
+        let what = if cached.kept.is_some() { "text" } else { "list" };
         if differ(&Ranking::of(cached.sources()), &Ranking::of(index.sources())) {
             return Judged::Other(Found {
-                said: "a cache answers with another list than the index, no right answer is lost".to_owned(),
+                said: format!("a cache answers with another {what} than the index, no right answer is lost"),
                 evidence: vec![
                     Evidence::new(ASKED_BOTH_WAYS, id.into_string()),
                     listed("plainly", cached),
@@ -202,14 +203,19 @@ fn judge_twice(beat: Beat<'_>) -> Judged<Found> {
     let Some((first, again)) = pairs.find(|(first, again)| fingerprint(first) != fingerprint(again)) else {
         return Judged::Same;
     };
+    let brings = if first.kept.is_some() && again.kept.is_some() { "two texts" } else { "two lists" };
     Judged::Other(Found {
-        said: "one question asked twice brings two lists".to_owned(),
+        said: format!("one question asked twice brings {brings}"),
         evidence: vec![listed("first", first), listed("again", again)],
         is_rescaled: false,
     })
 }
 
 fn listed(key: &str, answer: &Answer) -> Evidence {
+    if let Some(text) = &answer.kept {
+        let begins = answer.begins.as_deref().unwrap_or_default();
+        return Evidence::new(key, format!("a text of {} characters, which begins “{begins}”", text.chars));
+    }
     let sources: Vec<String> = answer.sources().map(str::to_owned).collect();
     Evidence::new(key, named(&sources))
 }

@@ -38,6 +38,8 @@ pub(crate) struct Symptom {
     pub(crate) is_lost: bool,
     /// Whether nothing at all was found.
     pub(crate) is_empty: bool,
+    /// Whether the answer is a text: another one does not say how far its sources are others.
+    pub(crate) is_text: bool,
     /// Results now ÷ results before; none where nothing is known.
     pub(crate) results: Option<f64>,
     /// How alike its sources are to what was accepted; none where nothing is known.
@@ -135,7 +137,7 @@ const fn words(reason: FailureReason) -> &'static str {
         FailureReason::ChunkingChanged => "chunks are cut in another way",
         FailureReason::ScoreShift => "scores are on another scale",
         FailureReason::CanaryStale => "the source is no longer among the server's sources",
-        FailureReason::InconsistentResults => "one question asked twice brings two lists",
+        FailureReason::InconsistentResults => "one question asked twice brings two answers",
         _ => "answers are wrong",
     }
 }
@@ -173,7 +175,7 @@ pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool, is_s
         return None;
     }
     if keyword.is_whole() && meaning.is_whole() {
-        return Some(everything(seen));
+        return everything(seen);
     }
     let alike_min = if is_steady { STEADY_ABOVE } else { NOISE_BELOW };
     are_sources_gone(seen, keyword, alike_min)
@@ -202,7 +204,7 @@ fn vectors(seen: &[Symptom]) -> Named {
     let lost_meaning = || lost(seen).filter(|one| one.kind == CanaryKind::Meaning);
     let is_shorter = most(lost_meaning().map(|one| one.is_empty || one.results.is_some_and(|ratio| ratio < 1.0)));
     // Questions as people ask them are led by words that hide the noise.
-    let kept = seen.iter().filter(|one| !one.is_lost && one.kind == CanaryKind::Keyword);
+    let kept = seen.iter().filter(|one| !one.is_lost && one.kind == CanaryKind::Keyword && !one.is_text);
     let overlap = median(kept.filter_map(|one| Some(one.overlap?.rbo)).collect());
     if !is_shorter && overlap.is_some_and(|overlap| overlap < NOISE_BELOW) {
         Named::likelier(R::EmbeddingMismatch, R::VectorArmDown)
@@ -232,15 +234,18 @@ fn words_lost(seen: &[Symptom], keyword: Tally) -> Option<Named> {
     })
 }
 
-/// Nothing is found any more, and lists come all the same.
-fn everything(seen: &[Symptom]) -> Named {
+/// Nothing is found any more, and lists come all the same. Of texts nobody can say what became of their order.
+fn everything(seen: &[Symptom]) -> Option<Named> {
     use FailureReason as R;
+    if most(lost(seen).map(|one| one.is_text)) {
+        return None;
+    }
     let sets = median(lost(seen).filter_map(|one| Some(one.overlap?.jaccard)).collect());
-    if sets.is_some_and(|alike| alike >= SAME_SET) {
+    Some(if sets.is_some_and(|alike| alike >= SAME_SET) {
         Named::surely(R::RerankerChanged)
     } else {
         Named::likelier(R::EmbeddingMismatch, R::RerankerChanged)
-    }
+    })
 }
 
 /// Whether questions of both kinds lost their sources in part, while what is left of the others' lists is what it was: an

@@ -41,7 +41,7 @@ pub(crate) struct Diagnosis {
 pub(crate) struct Known<'a> {
     /// The baseline where a lock gives one that the index answered; what was right before stands in for it.
     pub(crate) pinned: Option<&'a Pinned>,
-    /// Whether one question asked twice brings two lists, and did not when it was pinned.
+    /// Whether one question asked twice brings two answers, and did not when it was pinned.
     pub(crate) is_inconsistent: bool,
     /// Whether it brings one list, and would be seen to bring two.
     pub(crate) is_steady: bool,
@@ -114,7 +114,11 @@ pub(crate) fn diagnose(
     let named = named.flatten();
     let extent = roll.extent(horizon, if named.is_some() { wrong.len() } else { alike });
     let kinds = roll.kinds();
-    let mut wrong_so = wrong.iter().filter(|(_, state)| state.wrong_reason() == Some(symptom)).peekable();
+    let is_wrong_so = |state: &CanaryState| {
+        let is_of_all = symptom == FailureReason::ConstantResponse || is_cached;
+        is_of_all || state.wrong_reason() == Some(symptom)
+    };
+    let mut wrong_so = wrong.iter().filter(|(_, state)| is_wrong_so(state)).peekable();
     let by_text =
         wrong_so.peek().is_some() && wrong_so.all(|(canary, _)| canary.text.is_some() && canary.expect.is_empty());
     let cause = named.as_ref().map(|named| format!("{}: ", named.said())).unwrap_or_default();
@@ -186,6 +190,7 @@ fn symptoms(roll: &Roll<'_>, known: Known<'_>, horizon: Horizon) -> Vec<Symptom>
             kind: canary.kind,
             is_lost,
             is_empty: look.is_some_and(|look| look.results == 0),
+            is_text: look.is_some_and(|look| look.is_text),
             results: look.and_then(|look| Some(f64::from(look.results) / results?)),
             overlap: look.and_then(|look| baseline.overlap(look)),
             is_recut: look.and_then(|look| baseline.is_recut(look)),
@@ -225,7 +230,8 @@ fn of_cache(wrong: &[(&Canary, &CanaryState)], roll: &Roll<'_>) -> Option<(Failu
     wrong.iter().find(|(_, state)| is_blamed && state.blames_cache())?;
     let is_anothers = |(canary, state): &(&Canary, &CanaryState)| {
         let others = roll.heard.iter().filter(|(other, _, heard)| {
-            *heard != CanaryHeard::Wrong && other.id != canary.id && other.expect != canary.expect
+            let is_of_another = (&other.expect, &other.text) != (&canary.expect, &canary.text);
+            *heard != CanaryHeard::Wrong && other.id != canary.id && is_of_another
         });
         let mut lists = others.filter_map(|(_, other, _)| other.as_ref()?.list);
         state.list.is_some_and(|list| lists.any(|other| other == list))

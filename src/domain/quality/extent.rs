@@ -102,10 +102,8 @@ impl Extent {
     pub(crate) fn said(&self, reason: FailureReason, by_text: bool, tense: Tense, now: DateTime<Utc>) -> String {
         let every = self.alike == self.asked && self.not_asked == 0;
         let since = clock(self.since, now);
-        let words = match reason {
-            FailureReason::WrongResults if by_text => words_of_texts(every, tense),
-            _ => words(reason, every, tense),
-        };
+        let of_texts = if by_text { words_of_texts(reason, every, tense) } else { None };
+        let words = of_texts.unwrap_or_else(|| words(reason, every, tense));
         let counted = format!("{words}: {} of {} asked since {since}", self.alike, self.asked);
         let others = [(self.wrong - self.alike, "wrong in another way"), (self.not_asked, "not asked since")];
         with(counted, &others)
@@ -169,14 +167,29 @@ const fn words(reason: FailureReason, every: bool, tense: Tense) -> &'static str
     }
 }
 
-/// The same of answers whose texts miss what they should say, or say what they should not.
-const fn words_of_texts(every: bool, tense: Tense) -> &'static str {
-    match (every, tense) {
-        (true, Tense::Now) => "every search brings a text that is not right",
-        (true, Tense::Past) => "every search brought a text that was not right",
-        (false, Tense::Now) => "searches bring texts that are not right",
-        (false, Tense::Past) => "searches brought texts that were not right",
-    }
+/// The same of answers that are texts; none where that is no other.
+const fn words_of_texts(reason: FailureReason, every: bool, tense: Tense) -> Option<&'static str> {
+    Some(match (reason, every, tense) {
+        (FailureReason::WrongResults, true, Tense::Now) => "every search brings a text that is not right",
+        (FailureReason::WrongResults, true, Tense::Past) => "every search brought a text that was not right",
+        (FailureReason::WrongResults, false, Tense::Now) => "searches bring texts that are not right",
+        (FailureReason::WrongResults, false, Tense::Past) => "searches brought texts that were not right",
+        (FailureReason::ConstantResponse, true, Tense::Now) => "every search gets one and the same text",
+        (FailureReason::ConstantResponse, true, Tense::Past) => "every search got one and the same text",
+        (FailureReason::ConstantResponse, false, Tense::Now) => "searches get one and the same text",
+        (FailureReason::ConstantResponse, false, Tense::Past) => "searches got one and the same text",
+        (FailureReason::ResultMalformed, true, Tense::Now) => "every text is cut short, or cannot be read",
+        (FailureReason::ResultMalformed, true, Tense::Past) => "every text was cut short, or could not be read",
+        (FailureReason::ResultMalformed, false, Tense::Now) => "texts are cut short, or cannot be read",
+        (FailureReason::ResultMalformed, false, Tense::Past) => "texts were cut short, or could not be read",
+        (FailureReason::ChunkSizeAnomaly, true, Tense::Now) => "every text is far too long",
+        (FailureReason::ChunkSizeAnomaly, true, Tense::Past) => "every text was far too long",
+        (FailureReason::ChunkSizeAnomaly, false, Tense::Now) => "texts are far too long",
+        (FailureReason::ChunkSizeAnomaly, false, Tense::Past) => "texts were far too long",
+        (FailureReason::CacheFalseHit, _, Tense::Now) => "the cache answers searches with another question's text",
+        (FailureReason::CacheFalseHit, _, Tense::Past) => "the cache answered searches with another question's text",
+        _ => return None,
+    })
 }
 
 /// `00:53 UTC`; with its date where that is another day.

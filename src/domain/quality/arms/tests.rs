@@ -6,6 +6,7 @@ fn say(count: usize, kind: CanaryKind, lost: bool) -> Vec<Symptom> {
         kind,
         is_lost: lost,
         is_empty: false,
+        is_text: false,
         results: None,
         overlap: None,
         is_recut: None,
@@ -33,6 +34,14 @@ fn long(mut seen: Vec<Symptom>, results: f64) -> Vec<Symptom> {
     for one in &mut seen {
         (one.results, one.is_empty) = (Some(results), results == 0.0);
     }
+    seen
+}
+
+/// Answered with texts, which are as they were or others.
+fn texts(seen: Vec<Symptom>, same: bool) -> Vec<Symptom> {
+    let alike = if same { 1.0 } else { 0.0 };
+    let mut seen = like(seen, alike, alike);
+    seen.iter_mut().for_each(|one| one.is_text = true);
     seen
 }
 
@@ -158,6 +167,33 @@ fn all_is_lost_and_lists_come_all_the_same() {
     check("the same results, upside down", &[all(0.4, 0.9)], WRONG, Some("reranker_changed"));
     check("no list at all", &[long(all(0.0, 0.0), 0.0)], EMPTY, None);
     check("one list for all", &[all(0.0, 0.0)], FailureReason::ConstantResponse, None);
+}
+
+#[test]
+fn of_texts_is_said_what_their_kinds_say_and_no_more() {
+    let (gone, other) = (lost(4, MEANING), kept(4, KEYWORD));
+    check(
+        "the vector arm, and what is kept is what it was",
+        &[texts(gone.clone(), false), texts(other.clone(), true)],
+        WRONG,
+        Some(ARM),
+    );
+    check(
+        "or another text, which is no noise yet",
+        &[texts(gone.clone(), false), texts(other, false)],
+        WRONG,
+        Some(ARM),
+    );
+    let (gone, other) = (lost(4, KEYWORD), kept(4, MEANING));
+    let words = "keyword_arm_down or corpus_truncated";
+    check("the keyword arm", &[texts(gone.clone(), false), texts(other, true)], WRONG, Some(words));
+    check("all: nobody knows in which order", &[texts([gone, lost(4, MEANING)].concat(), false)], WRONG, None);
+    let in_part = |same| {
+        let left = [kept(4, KEYWORD), kept(4, MEANING), kept(8, MIXED)].concat();
+        [texts(lost(4, KEYWORD), false), texts(lost(4, MEANING), false), texts(left, same)]
+    };
+    check("some of each, and the others are what they were", &in_part(true), WRONG, Some(MISSING));
+    check("some of each, and the others are not", &in_part(false), WRONG, None);
 }
 
 #[test]

@@ -2,6 +2,7 @@ use super::*;
 use crate::domain::answer::Variant;
 use crate::domain::monitor::CanaryKind;
 use crate::domain::quality::confirmation::AnsweredBy;
+use crate::domain::wanted::{ExpectedText, Wanted};
 use chrono::{DateTime, TimeDelta, Utc};
 
 const UNPINNED: Known<'_> = Known {
@@ -79,11 +80,17 @@ fn a_cache_is_named_where_the_index_answers_rightly() {
         (&[('i', 9), ('r', 2)], R::WrongResults, "the index alone"),
     ];
     let mixed = CanaryKind::Mixed;
-    for (canaries, expected, sentence) in rows {
+    let both = rows.into_iter().flat_map(|row| [(row, false), (row, true)]);
+    for ((canaries, expected, sentence), by_text) in both {
         let lists: Vec<_> = canaries.iter().map(|(_, list)| (mixed, None, *list)).collect();
         let (mut declared, mut state) = live(&lists);
         for ((word, list), canary) in canaries.iter().zip(&mut declared).filter(|((word, _), _)| *word != 'r') {
-            canary.expect = vec![canary.id.clone()];
+            if by_text {
+                let words = vec![Wanted::Words(canary.id.clone())];
+                canary.text = Some(Box::new(ExpectedText { contains: words, not_contains: Vec::new() }));
+            } else {
+                canary.expect = vec![canary.id.clone()];
+            }
             let known = state.get_or_insert_with(&canary.id, || CanaryState::new("", fault_at()));
             let wrong = AskVerdict::Wrong { reason: R::WrongResults, rank: None, seen: "z.md".to_owned() };
             known.hear(&wrong, AnsweredBy { variant: Variant::Plain, index: *word == 'i' }, 1, fault_at());
@@ -151,6 +158,19 @@ fn texts_that_are_wrong_lost_no_source() {
     assert_eq!(summary(&declared), format!("every search lost its source: {since}"), "one of them expects a source");
     declared[1].text = Some(Box::default());
     assert_eq!(summary(&declared), format!("every search brings a text that is not right: {since}"));
+    use FailureReason as R;
+    let rows = [
+        (R::WrongResults, [7, 7, 7], "every search gets one and the same text", "one text for three questions is none"),
+        (R::ResultMalformed, [1, 2, 3], "every text is cut short, or cannot be read", "far shorter than pinned"),
+        (R::ChunkSizeAnomaly, [1, 2, 3], "every text is far too long", "far longer"),
+        (R::EmptyResults, [0, 0, 0], "every search comes back empty", "nothing is nothing, in words too"),
+    ];
+    for (reason, lists, expected, sentence) in rows {
+        let (mut declared, state) = live(&lists.map(|list| (CanaryKind::Mixed, Some(reason), list)));
+        declared.iter_mut().for_each(|canary| canary.text = Some(Box::default()));
+        let said = diagnose(&declared, UNPINNED, &state, horizon()).unwrap().summary;
+        assert!(said.starts_with(&format!("{expected}: 3 of 3")), "{sentence}: {said}");
+    }
 }
 
 #[test]
