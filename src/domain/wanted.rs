@@ -90,16 +90,21 @@ impl<'t> Searched<'t> {
     /// Whether it holds something. An echo of the question counts for nothing: what lies wholly inside one is no find,
     /// however much else is.
     pub(crate) fn holds(&self, wanted: &Wanted) -> bool {
+        self.holds_before_end(wanted, 0)
+    }
+
+    /// The same of what ends so many bytes before the end, or more.
+    fn holds_before_end(&self, wanted: &Wanted, bytes: usize) -> bool {
         match wanted {
             Wanted::Words(words) => {
                 let (text, words) = (self.plain.get_or_init(|| plain(&self.text)), plain(&composed(words)));
                 let question = || plain(&self.question);
                 let echoes = || self.plain_echoes.get_or_init(|| whole_words(text, &question()).collect()).as_slice();
-                any_beyond(whole_words(text, &words), echoes)
+                any_beyond(whole_words(text, &words).filter(|place| place.end + bytes <= text.len()), echoes)
             }
             Wanted::Pattern(pattern) => {
                 let echoes = || self.echoes.get_or_init(|| echoes_in(&self.text, &self.question)).as_slice();
-                any_beyond(pattern.matches(&self.text), echoes)
+                any_beyond(pattern.matches(&self.text).filter(|place| place.end + bytes <= self.text.len()), echoes)
             }
         }
     }
@@ -132,6 +137,20 @@ impl ExpectedText {
         }
         let found = self.not_contains.iter().find(|wanted| searched.holds(wanted))?;
         Some(format!("{} found in the answer, where it may not be", found.shown()))
+    }
+
+    /// Whether the beginning of a text tells what the whole is: it holds what may not be there, or all that has to be where
+    /// nothing is forbidden. JSON that is cut is read by nobody.
+    pub(crate) fn is_told_by_beginning(&self, begins: &str, question: &str) -> bool {
+        if begins.trim_start().starts_with(['{', '[', '"']) {
+            return false;
+        }
+        // At the cut a word may go on, and so may an echo, whose blanks may be others.
+        let cut = 2 * question.len() + 1;
+        let searched = Searched::new(begins, question);
+        let holds = |wanted: &Wanted| searched.holds_before_end(wanted, cut);
+        let is_all_there = self.not_contains.is_empty() && self.contains.iter().all(holds);
+        is_all_there || self.not_contains.iter().any(holds)
     }
 }
 
@@ -302,6 +321,54 @@ mod tests {
         ];
         for (text, question, wanted, held, sentence) in echoes {
             assert_eq!(Searched::new(text, question).holds(&wanted), held, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_beginning_tells_the_whole_where_its_end_changes_nothing() {
+        let words = |all: &[&str]| all.iter().map(|words| Wanted::Words((*words).to_owned())).collect::<Vec<_>>();
+        let wants = |contains: &[&str], not_contains: &[&str]| ExpectedText {
+            contains: words(contains),
+            not_contains: words(not_contains),
+        };
+        let end = Wanted::Pattern(Pattern::new("quarter$").unwrap());
+        let rows = [
+            (
+                wants(&["boilers", "quarter"], &[]),
+                "Boilers: each quarter, and so on, and on, and on, and on",
+                true,
+                "all of it is there",
+            ),
+            (
+                wants(&["boilers", "month"], &[]),
+                "Boilers: each quarter, and so on, and on, and on, and on",
+                false,
+                "the end may hold the rest",
+            ),
+            (
+                wants(&["boilers"], &["draft"]),
+                "Boilers: each quarter, and so on, and on, and on, and on",
+                false,
+                "or what may not be there",
+            ),
+            (
+                wants(&["month"], &["boilers"]),
+                "Boilers: each quarter, and so on, and on, and on, and on",
+                true,
+                "that is there already",
+            ),
+            (wants(&["quarter"], &[]), "Boilers: each quarter", false, "a word at the cut may go on"),
+            (ExpectedText { contains: vec![end], ..ExpectedText::default() }, "each quarter", false, "and is no end"),
+            (
+                wants(&["boilers"], &[]),
+                "{\"a\": \"boilers, and so on, and on, and on, and on",
+                false,
+                "JSON that is cut",
+            ),
+            (wants(&["copper"], &[]), "all of it: copper val", false, "an echo that is cut is no find"),
+        ];
+        for (wanted, begins, expected, sentence) in rows {
+            assert_eq!(wanted.is_told_by_beginning(begins, "copper valve?"), expected, "{sentence}");
         }
     }
 

@@ -11,6 +11,7 @@ mod retrieval;
 mod leaks;
 mod caches;
 mod canaries;
+mod texts;
 mod extent;
 mod slowness;
 mod reach;

@@ -24,14 +24,14 @@ use crate::domain::route::Route;
 use crate::store::read::circumstances::FileInForce;
 
 /// Keys of a canary whose change can be judged by what is kept of its answers.
-const JUDGED_BY_LIST: [&str; 5] = ["kind", "expect", "within", "max_score", "forbid"];
+const JUDGED_BY_RECORD: [&str; 7] = ["kind", "expect", "within", "max_score", "forbid", "contains", "not_contains"];
 
 /// What becomes of a canary's recorded answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AskUse {
     /// They count as they were judged.
     AsRecorded,
-    /// They are judged anew, by the sources and scores that are kept.
+    /// They are judged anew, by the sources, scores and texts that are kept.
     Rejudged,
     /// They answer another question.
     Left,
@@ -56,11 +56,19 @@ impl Declared {
         self.uses.get(canary).copied().unwrap_or(AskUse::AsRecorded)
     }
 
+    /// A canary by its id; none where it is not declared.
+    pub(super) fn canary(&self, id: &str) -> Option<&Canary> {
+        self.monitor.canaries.iter().find(|declared| declared.id == id)
+    }
+
+    /// Whether some answers are judged anew by their texts.
+    fn reads_texts(&self) -> bool {
+        let is_judged = |canary: &Canary| self.use_of(&canary.id) == AskUse::Rejudged;
+        self.monitor.canaries.iter().any(|canary| canary.text.is_some() && is_judged(canary))
+    }
+
     /// Judges an answer by what is declared.
-    pub(super) fn judge(&self, canary: &str, answer: &Answer) -> AskVerdict {
-        let Some(declared) = self.monitor.canaries.iter().find(|declared| declared.id == canary) else {
-            return AskVerdict::NotAsked;
-        };
+    pub(super) fn judge(&self, declared: &Canary, answer: &Answer) -> AskVerdict {
         // The same chunk twice shows by its text, which is not kept; it was told when it was judged, and stays so.
         let mut told_apart = answer.clone();
         for (place, hit) in told_apart.hits.iter_mut().enumerate() {
@@ -114,6 +122,11 @@ impl Weighing {
                 None => (&self.proposed, false),
             },
         }
+    }
+
+    /// Whether some answers are judged anew by their texts.
+    pub(super) fn reads_texts(&self) -> bool {
+        self.then.is_none() && self.proposed.reads_texts()
     }
 
     pub(super) const fn is_as_it_was(&self) -> bool {
@@ -249,7 +262,7 @@ fn compared(was: &Monitor, is: &Monitor, keys: &[String]) -> (HashMap<String, As
         if was.canaries[place].definition_hash == canary.definition_hash {
             continue;
         }
-        match not_by_list(&was.canaries[place], canary, keys) {
+        match not_by_record((was, &was.canaries[place]), (is, canary), keys) {
             None => uses.insert(canary.id.clone(), AskUse::Rejudged),
             Some(why) => {
                 left.canaries.push((canary.id.clone(), why));
@@ -265,16 +278,23 @@ fn is_judged(key: &str) -> bool {
     key.starts_with("rules.") || key.starts_with("labels.")
 }
 
-/// Why the record says nothing of a changed canary; none where sources and scores are enough.
-fn not_by_list(was: &Canary, is: &Canary, keys: &[String]) -> Option<String> {
+/// Why the record says nothing of a changed canary; none where sources, scores and kept texts are enough.
+fn not_by_record(was: (&Monitor, &Canary), is: (&Monitor, &Canary), keys: &[String]) -> Option<String> {
+    let needs_no_list = |(monitor, canary): (&Monitor, &Canary)| canary.needs_no_list(&monitor.search);
+    let by_text = [was, is].map(needs_no_list);
+    let (was, is) = (was.1, is.1);
     let prefix = format!("canaries.{}.", is.id);
     let own = keys.iter().filter_map(|key| key.strip_prefix(&prefix));
-    let others: Vec<&str> = own.filter(|key| !JUDGED_BY_LIST.contains(key)).collect();
+    let others: Vec<&str> = own.filter(|key| !JUDGED_BY_RECORD.contains(key)).collect();
     if was.query != is.query {
         return Some("its query changed, and what was answered answers the old one".to_owned());
     }
-    if is.text.is_some() {
-        return Some("it reads the answer's text, which is not kept".to_owned());
+    if by_text[0] != by_text[1] {
+        let (then, now) = if by_text[0] { ("texts", "lists") } else { ("lists", "texts") };
+        return Some(format!("its answers were read as {then}, and are read as {now} now"));
+    }
+    if is.text.is_some() && !by_text[1] {
+        return Some("it reads the text of an answer beside its list, which is not kept".to_owned());
     }
     (!others.is_empty()).then(|| format!("its {} changed", others.join(" and ")))
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::cli::backtest::declared::{AskUse, Declared};
-use crate::domain::answer::{Answer, Ask, Hit, KeptText};
+use crate::cli::backtest::texts::{Texts, with_text};
+use crate::domain::answer::{Answer, Ask, Hit, KeptText, TEXT_NAME};
 use crate::domain::classify::{HEALTH_URL, reason_of};
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::leak;
@@ -27,14 +28,14 @@ use crate::store::write::listing::ListingLine;
 pub(super) const ACCEPTED: &str = "accepted";
 /// A list of tools that stays is written down once in an hour.
 const LISTED_EVERY: TimeDelta = TimeDelta::hours(1);
-/// How a source is named that stands for a text.
-const TEXT: &str = "text:";
 
 /// What is known of a beat beside its record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Around<'r> {
     /// Sources of ranked lists by their numbers.
     pub(super) lists: &'r SourceLists,
+    /// Texts that are judged again.
+    pub(super) texts: &'r Texts,
     /// The lists of tools that the server gave, the latest first.
     pub(super) listings: &'r [ListingLine],
     /// Whether the server's caches could be passed.
@@ -46,8 +47,8 @@ pub(super) struct Around<'r> {
 /// Sources of ranked lists by the lists' numbers.
 pub(super) type SourceLists = HashMap<i64, Arc<[String]>>;
 
-/// What was seen, and what that came to.
-pub(super) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>) -> (Observation, Outcome) {
+/// What was seen, and what that came to; and how many answers are left out, since nobody knows what their texts said.
+pub(super) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>) -> (Observation, Outcome, u64) {
     let monitor = &declared.monitor;
     let mut seen = Observation {
         elapsed: past.elapsed,
@@ -70,11 +71,15 @@ pub(super) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>)
         let version = around.starts.to_string();
         seen.server = Some(ServerIdentity { version, ..ServerIdentity::default() });
     }
-    let mut verdicts = Vec::with_capacity(past.asks.len());
-    for ask in &past.asks {
-        let Some((ask, verdict)) = asked(ask, declared, around.lists) else { continue };
-        seen.asks.push(ask);
-        verdicts.push(verdict);
+    let (mut verdicts, mut untold) = (Vec::with_capacity(past.asks.len()), 0);
+    for ask in past.asks.iter().filter(|ask| declared.use_of(&ask.canary) != AskUse::Left) {
+        match asked(ask, declared, around) {
+            Some((ask, verdict)) => {
+                seen.asks.push(ask);
+                verdicts.push(verdict);
+            }
+            None => untold += 1,
+        }
     }
     // Which sources had left the list is known by what it came to.
     if past.shape.judged[Signal::Quality as usize].reason == Some(FailureReason::CanaryStale) {
@@ -83,7 +88,7 @@ pub(super) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>)
     }
     let findings = findings(past, declared, &seen, &verdicts);
     let outcome = Outcome { verdict: past.shape.verdict, findings, asks: verdicts };
-    (seen, outcome)
+    (seen, outcome, untold)
 }
 
 /// The step that failed before any search, and the listing of tools, whose time is a sample where nothing is asked.
@@ -160,21 +165,21 @@ fn health(past: &PastBeat, declared: &Declared) -> Vec<HealthSeen> {
     }]
 }
 
-/// An ask and its judgement; none where the proposed canary asks something else.
-fn asked(past: &PastAsk, declared: &Declared, lists: &SourceLists) -> Option<(Ask, AskVerdict)> {
+/// An ask and its judgement; none where it is judged again by a text that nobody knows.
+fn asked(past: &PastAsk, declared: &Declared, around: Around<'_>) -> Option<(Ask, AskVerdict)> {
     let shape = past.shape;
-    let used = declared.use_of(&past.canary);
-    if used == AskUse::Left {
-        return None;
-    }
     let result = match shape.verdict {
         "failed" => Some(Err(fault(shape.reason.unwrap_or(FailureReason::ProtocolError)))),
         "right" | "wrong" if is_unreadable(past) => Some(Err(fault(FailureReason::ResultMalformed))),
-        "right" | "wrong" => Some(Ok(answer(past, lists))),
+        "right" | "wrong" => Some(Ok(answer(past, around.lists))),
         _ => None,
     };
-    let verdict = match (&result, used) {
-        (Some(Ok(answer)), AskUse::Rejudged) if !is_of_form(shape.reason) => declared.judge(&past.canary, answer),
+    let verdict = match (&result, declared.use_of(&past.canary)) {
+        // How long a text was is known, and judged anew.
+        (Some(Ok(answer)), AskUse::Rejudged) if answer.kept.is_some() || !is_of_form(shape.reason) => {
+            let canary = declared.canary(&past.canary)?;
+            declared.judge(canary, &with_text(answer.clone(), canary, around.texts)?)
+        }
         _ => recorded(past),
     };
     let ask = Ask {
@@ -220,7 +225,7 @@ fn answer(past: &PastAsk, lists: &SourceLists) -> Answer {
     let sources = lists.get(&kept.list).map(|sources| &**sources).unwrap_or_default();
     let chars = |place: usize| kept.lengths.get(place).copied().unwrap_or_default();
     if let [text] = sources
-        && text.starts_with(TEXT)
+        && text.starts_with(TEXT_NAME)
     {
         let text = KeptText { name: text.as_str().into(), bytes: past.bytes, chars: chars(0), begins: "".into() };
         (answer.text_only, answer.kept) = (true, Some(Box::new(text)));

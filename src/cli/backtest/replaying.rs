@@ -11,7 +11,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::cli::backtest::declared::{Declared, Weighing};
 use crate::cli::backtest::observed::{ACCEPTED, Around, SourceLists, observed};
-use crate::domain::answer::Variant;
+use crate::cli::backtest::texts::Texts;
+use crate::domain::answer::{TEXT_NAME, Variant};
 use crate::domain::fleet::Provenance;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
@@ -30,6 +31,8 @@ use crate::store::write::listing::ListingLine;
 const PART: TimeDelta = TimeDelta::days(1);
 /// Ranked lists whose sources are held; beyond that they are read again.
 const LISTS_MAX: usize = 20_000;
+/// Texts that are held, 8 kB each; beyond that they are read again.
+const TEXTS_MAX: usize = 2_000;
 
 /// What happened between beats, of all monitors.
 #[derive(Debug, Default)]
@@ -61,6 +64,8 @@ pub(crate) struct Replayed {
     pub(crate) unjudged: u64,
     /// Beats whose file is not kept, or cannot be read any more.
     pub(crate) without_file: u64,
+    /// Answers that would be judged anew by texts that are not kept, or not to where that shows.
+    pub(crate) untold: u64,
     /// Beats that were judged against another lock.
     pub(crate) other_lock: u64,
     /// When another declaration of the monitor came into force.
@@ -99,33 +104,51 @@ pub(crate) async fn replay(
 ) -> Result<Vec<Replayed>, StoreError> {
     let listings = store.listings(monitor).await?;
     let mut replays: Vec<Replay<'_>> = ways.iter().map(|way| Replay::begin(way, happened, &listings)).collect();
-    let mut lists = SourceLists::new();
+    let reads_texts = ways.iter().any(|way| way.reads_texts());
+    let (mut lists, mut texts) = (SourceLists::new(), Texts::new());
     let mut at = from;
     while at < until {
         let to = (at + PART).min(until);
         let beats = store.past(monitor, at, to).await?;
-        learn(store, &beats, &mut lists).await?;
+        if texts.len() > TEXTS_MAX {
+            lists.clear();
+            texts.clear();
+        }
+        let learned = learn(store, &beats, &mut lists).await?;
+        if reads_texts {
+            let new = learned.iter().filter_map(|list| text_of(&lists, *list)).collect::<Vec<_>>();
+            texts.extend(store.texts(&new).await?);
+        }
         let knows_way = beats.iter().flat_map(|beat| &beat.asks).any(|ask| ask.shape.variant == Variant::Fresh);
         for replay in &mut replays {
-            beats.iter().for_each(|past| replay.beat(past, &lists, knows_way));
+            beats.iter().for_each(|past| replay.beat(past, (&lists, &texts), knows_way));
         }
         at = to;
     }
     Ok(replays.into_iter().map(|replay| replay.replayed).collect())
 }
 
-/// Reads the lists that these beats name and that are not held yet.
-async fn learn(store: &Readers, beats: &[PastBeat], lists: &mut SourceLists) -> Result<(), StoreError> {
+/// Reads the lists that these beats name and that are not held yet; their numbers.
+async fn learn(store: &Readers, beats: &[PastBeat], lists: &mut SourceLists) -> Result<Vec<i64>, StoreError> {
     if lists.len() > LISTS_MAX {
         lists.clear();
     }
     let answers = beats.iter().flat_map(|beat| &beat.asks).filter_map(|ask| ask.answer.as_ref());
     let new: BTreeSet<i64> = answers.map(|answer| answer.list).filter(|list| !lists.contains_key(list)).collect();
+    let new: Vec<i64> = new.into_iter().collect();
     if !new.is_empty() {
-        let read = store.lists(&new.into_iter().collect::<Vec<_>>()).await?;
+        let read = store.lists(&new).await?;
         lists.extend(read.into_iter().map(|(list, sources)| (list, sources.into())));
     }
-    Ok(())
+    Ok(new)
+}
+
+/// The name of the text that a list stands for; none of a list of results.
+fn text_of(lists: &SourceLists, list: i64) -> Option<&str> {
+    match &**lists.get(&list)? {
+        [name] if name.starts_with(TEXT_NAME) => Some(name),
+        _ => None,
+    }
 }
 
 impl<'r> Replay<'r> {
@@ -144,7 +167,7 @@ impl<'r> Replay<'r> {
         }
     }
 
-    fn beat(&mut self, past: &PastBeat, lists: &SourceLists, knows_way: bool) {
+    fn beat(&mut self, past: &PastBeat, (lists, texts): (&SourceLists, &Texts), knows_way: bool) {
         // A good beat finds something well: one that says nothing of any signal is of before this was recorded.
         let is_unjudged = past.shape.judged == [Judged::UNKNOWN; 8];
         if past.shape.verdict == Verdict::Unknown {
@@ -164,8 +187,9 @@ impl<'r> Replay<'r> {
         self.edited(&mut state, &declared, past);
         let is_calm = past.shape.judged[Signal::Contract as usize].level == Level::Calm;
         self.note(&mut state, is_calm, now);
-        let around = Around { lists, listings: self.listings, knows_way, starts: self.starts };
-        let (seen, outcome) = observed(past, &declared, around);
+        let around = Around { lists, texts, listings: self.listings, knows_way, starts: self.starts };
+        let (seen, outcome, untold) = observed(past, &declared, around);
+        self.replayed.untold += untold;
         let covered = self.covered(&declared, now);
         let (monitor, provenance, routes) = (&*declared.monitor, &Provenance::default(), &*declared.routes);
         let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, covered, now };

@@ -194,6 +194,13 @@ fn lacks(monitor: &MonitorReport) -> Vec<String> {
             "{id}: the file in force is not kept, or includes others that are not here, so that nothing is known of what changes in its canaries"
         ));
     }
+    if replayed.untold > 0 {
+        let count = usize::try_from(replayed.untold).unwrap_or(usize::MAX);
+        lines.push(format!(
+            "{id}: of {} the text is not kept, or not to where it shows whether it is right; they count as not asked",
+            counted(count, "answer", "answers")
+        ));
+    }
     if replayed.without_file > 0 {
         let count = beats(replayed.without_file);
         lines.push(format!("{id}: {count} are of a file that cannot be read any more, and are weighed by this one"));

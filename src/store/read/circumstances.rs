@@ -30,7 +30,40 @@ pub(crate) struct FileInForce {
     pub(crate) source: String,
 }
 
+/// What is kept of a text that was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TextKept {
+    /// Of the whole.
+    pub(crate) bytes: u64,
+    /// How it begins, as it may be shown.
+    pub(crate) begins: String,
+}
+
+impl TextKept {
+    /// Whether it is the whole, just as it came: nothing was cut off, escaped or hidden.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.begins.len() as u64 == self.bytes
+    }
+}
+
 impl Readers {
+    /// What is kept of texts, by their names; one of which nothing is kept is left out.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn texts(&self, names: &[&str]) -> Result<HashMap<String, TextKept>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT s.name, t.bytes, t.begins FROM sources s JOIN texts t ON t.source = s.id \
+             WHERE s.name IN (SELECT value FROM json_each($1))",
+        );
+        let rows = rows.bind(serde_json::json!(names).to_string()).fetch_all(&self.readers).await?;
+        let text = |row: &SqliteRow| {
+            let bytes: i64 = row.try_get(1)?;
+            Ok((row.try_get(0)?, TextKept { bytes: bytes.unsigned_abs(), begins: row.try_get(2)? }))
+        };
+        rows.iter().map(text).collect()
+    }
+
     /// The files that were in force, the latest first; bounded by [`FILES_MAX`].
     ///
     /// # Errors

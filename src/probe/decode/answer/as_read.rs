@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// What an escape of JSON is; halves of one character stand side by side.
@@ -34,6 +35,15 @@ pub(super) fn blocks_as_read(blocks: &[&str], whole: &str) -> Option<String> {
     read.iter().any(Option::is_some).then(|| read.iter().zip(blocks).map(as_it_came).collect::<Vec<_>>().join("\n"))
 }
 
+/// A text that was kept as it came, as people read it; the inner one is none where that is how it came. None at all where it
+/// may be of several blocks of which one is JSON: each was read for itself, and nobody knows where it began.
+pub(crate) fn read_again(text: &str) -> Option<Option<String>> {
+    let begins_json =
+        |line: &str| ["{\"", "[\"", "[{", "\""].iter().any(|opening| line.trim_start().starts_with(opening));
+    let is_one = !text.lines().any(begins_json) || serde_json::from_str::<IgnoredAny>(text).is_ok();
+    is_one.then(|| as_read(text))
+}
+
 fn without_escapes(json: &str) -> Option<String> {
     let escape = ESCAPE.as_ref().ok().filter(|_| json.contains('\\'))?;
     let meant = |found: &Captures<'_>| {
@@ -44,7 +54,7 @@ fn without_escapes(json: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::as_read;
+    use super::{as_read, read_again};
 
     #[test]
     fn json_is_read_as_people_read_it_and_all_else_stays() {
@@ -64,6 +74,21 @@ mod tests {
         ];
         for (text, expected, sentence) in rows {
             assert_eq!(as_read(text).as_deref(), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_kept_text_is_read_again_where_it_was_read_as_one() {
+        let rows = [
+            ("Boilers, each quarter", Some(None), "a text"),
+            ("[1] Boilers (see {2})", Some(None), "a text with signs of JSON"),
+            (r#"{"said": "caf\u00e9"}"#, Some(Some("{\"said\": \"café\"}")), "JSON"),
+            ("{\"a\": 1}\n{\"a\": 2}", None, "JSON in two blocks, or a text that holds such lines"),
+            ("found:\n\"a b\"", None, "a text alone behind another one"),
+        ];
+        for (text, expected, sentence) in rows {
+            let read = read_again(text);
+            assert_eq!(read.as_ref().map(Option::as_deref), expected, "{sentence}");
         }
     }
 }
