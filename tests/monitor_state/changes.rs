@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serin::domain::answer::{Answer, CacheWord, Hit, Variant};
+use serin::domain::answer::{Answer, CacheWord, Hit, KeptText, Variant};
 use serin::domain::monitor::{CanaryKind, Monitor};
 use serin::domain::monitor_state::MonitorState;
 use serin::domain::observation::Observation;
@@ -13,6 +13,7 @@ use serin::domain::rules::{FreshnessRule, ShrinksRule};
 use serin::domain::search::FreshWay;
 use serin::domain::signal::Signal;
 use serin::domain::sources::SourcesSeen;
+use serin::domain::wanted::{ExpectedText, Wanted};
 
 use crate::{Scene, ask, at, canary, incident_of, with};
 
@@ -191,28 +192,44 @@ fn a_question_asked_twice_brings_one_list_or_that_is_told() {
 /// The first canary of a server whose caches can be passed: `.` asked past them, `o` plainly, with an old list, `O` the same
 /// of an answer that says no cache gave it; both ways with an old list `d`, with one list `e`, and plainly from the index `n`.
 fn with_caches(scene: &mut Scene, beats: &str) {
-    for look in beats.chars() {
-        scene.beat(60, |seen| {
-            answers(seen, &USUAL, 0.5, 600);
-            seen.tools.as_mut().unwrap().fresh = Some(FreshWay::Known("cache", r#""bypass""#));
-            seen.asks.iter_mut().for_each(|ask| ask.variant = Variant::Fresh);
-            let mut plain = seen.asks[0].clone();
-            plain.variant = Variant::Plain;
-            let answer = plain.result.as_mut().unwrap().as_mut().unwrap();
-            if matches!(look, 'o' | 'O' | 'd') {
-                for (hit, source) in answer.hits.iter_mut().zip(["x.md", "a.md", "y.md", "b.md"]) {
-                    source.clone_into(&mut hit.source);
-                }
-            }
-            if matches!(look, 'O' | 'n') {
-                answer.cache = CacheWord::Missed;
-            }
-            match look {
-                '.' => {}
-                'o' | 'O' => seen.asks[0] = plain,
-                _ => seen.asks.insert(0, plain),
-            }
-        });
+    beats.chars().for_each(|look| scene.beat(60, |seen| past_caches(seen, look)));
+}
+
+fn past_caches(seen: &mut Observation, look: char) {
+    answers(seen, &USUAL, 0.5, 600);
+    seen.tools.as_mut().unwrap().fresh = Some(FreshWay::Known("cache", r#""bypass""#));
+    seen.asks.iter_mut().for_each(|ask| ask.variant = Variant::Fresh);
+    let mut plain = seen.asks[0].clone();
+    plain.variant = Variant::Plain;
+    let answer = plain.result.as_mut().unwrap().as_mut().unwrap();
+    if matches!(look, 'o' | 'O' | 'd') {
+        for (hit, source) in answer.hits.iter_mut().zip(["x.md", "a.md", "y.md", "b.md"]) {
+            source.clone_into(&mut hit.source);
+        }
+    }
+    if matches!(look, 'O' | 'n') {
+        answer.cache = CacheWord::Missed;
+    }
+    match look {
+        '.' => {}
+        'o' | 'O' => seen.asks[0] = plain,
+        _ => seen.asks.insert(0, plain),
+    }
+}
+
+/// The same of a server that answers with texts, which are others where lists were.
+fn as_texts(seen: &mut Observation) {
+    for answer in seen.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok()) {
+        let name = format!("text:{}", answer.sources().collect::<String>());
+        let kept = KeptText { name: name.into(), bytes: 600, chars: 600, begins: "Boilers".into() };
+        *answer = Answer {
+            text: Some("Boilers are old".into()),
+            text_only: true,
+            begins: Some("Boilers are old".to_owned()),
+            kept: Some(Box::new(kept)),
+            cache: answer.cache,
+            ..Answer::default()
+        };
     }
 }
 
@@ -245,6 +262,33 @@ fn a_cache_gives_out_what_the_index_does_or_that_is_told() {
     with_caches(&mut scene, ".oddd");
     let severities: Vec<Severity> = scene.decided.iter().filter_map(incident_of).map(|told| told.severity).collect();
     assert_eq!(severities, [Severity::Notice], "nobody lost an answer");
+}
+
+#[test]
+fn a_cache_that_gives_out_another_text_is_told_as_well() {
+    let mut lock = Pinned { relations: vec![Relation::SameTwice], ..lock("one") };
+    for pin in lock.canaries.values_mut() {
+        (pin.lists, pin.text_chars) = (vec![vec![format!("text:{}", USUAL.concat())]], Some((600, 600)));
+    }
+    let lock = Arc::new(lock);
+    let mut scene = Scene::new(with(|monitor| {
+        *monitor = pinned();
+        monitor.pinned = Some(Arc::clone(&lock));
+        for canary in &mut monitor.canaries {
+            let contains = vec![Wanted::Words("boilers".to_owned())];
+            canary.expect.clear();
+            canary.text = Some(Box::new(ExpectedText { contains, not_contains: Vec::new() }));
+        }
+    }));
+    for look in ".oddd".chars() {
+        scene.beat(60, |seen| {
+            past_caches(seen, look);
+            as_texts(seen);
+        });
+    }
+    assert_eq!(scene.told, ["5 opened quality cache_stale"], "neither lists nor chunks moved");
+    let told = scene.decided.iter().find_map(incident_of).unwrap();
+    assert!(told.summary.contains("a cache answers with another text than the index"), "{}", told.summary);
 }
 
 #[test]
