@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::wording::counted;
-use crate::live::state::Banner;
+use crate::live::banner::Banner;
 use crate::store::StoreError;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);

@@ -23,8 +23,9 @@ use crate::config::read::source::{ConfigSource, SourceReader};
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::{Fleet, Provenance};
+use crate::live::banner::Banner;
 use crate::live::process_metrics::FileNote;
-use crate::live::state::{Banner, LiveChange};
+use crate::live::state::LiveChange;
 
 /// The file is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

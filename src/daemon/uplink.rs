@@ -18,7 +18,8 @@ use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fault::FaultKind;
 use crate::domain::fleet::Control;
 use crate::domain::monitor::MonitorId;
-use crate::live::state::{Banner, LiveState};
+use crate::live::banner::Banner;
+use crate::live::state::LiveState;
 use crate::probe::prober::Prober;
 
 /// How long a control address may take to answer.

@@ -5,6 +5,7 @@
 pub mod process_metrics;
 pub mod search_metrics;
 pub mod footprint;
+pub mod banner;
 pub mod glance;
 pub mod state;
 pub(crate) mod drawn_view;

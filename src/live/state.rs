@@ -23,6 +23,7 @@ use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{HeldBy, Level, Phase, Signal};
+use crate::live::banner::Banner;
 use crate::live::glance::{DeclaredGlance, FiguresGlance, SignalGlance};
 use crate::live::process_metrics::ProcessMetrics;
 
@@ -272,17 +273,6 @@ pub struct CanaryView {
     pub answered_at: Option<DateTime<Utc>>,
     /// Duration of that call in milliseconds.
     pub elapsed_ms: Option<f64>,
-}
-
-/// A line across the top of every page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Banner {
-    /// What it is about, such as `config`, `database` or `uplink`. One banner a kind.
-    pub kind: &'static str,
-    /// One or more lines for people.
-    pub text: String,
-    /// When it began, UTC.
-    pub since: DateTime<Utc>,
 }
 
 /// Something that an open page may want to show.

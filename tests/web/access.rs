@@ -2,7 +2,7 @@
 
 use chrono::Utc;
 use reqwest::{Method, StatusCode, header};
-use serin::live::state::Banner;
+use serin::live::banner::Banner;
 use serin::web::connections::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

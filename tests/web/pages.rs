@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use reqwest::{Method, StatusCode, header};
 use serin::domain::monitor::MonitorId;
 use serin::domain::reason::FailureReason;
-use serin::live::state::Banner;
+use serin::live::banner::Banner;
 
 use crate::{HOSTILE, ask, fixture, get};
 

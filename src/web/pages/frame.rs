@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 
-use crate::live::state::Banner;
+use crate::live::banner::Banner;
 use crate::web::assets;
 use crate::web::format::{self, Timestamp};
 use crate::web::guard::Visit;
