@@ -245,8 +245,9 @@ impl Server {
         self.turn += planned.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
         let (provenance, covered) = (Provenance::default(), Duration::from_secs(60));
         let (monitor, routes) = (&self.monitor, [Route { to: vec!["oncall".to_owned()], ..Route::default() }]);
-        let beat =
-            Beat { monitor, provenance: &provenance, routes: &routes, seen: &seen, outcome: &outcome, covered, now };
+        let (seen, outcome) = (&seen, &outcome);
+        let (provenance, routes) = (&provenance, &routes);
+        let beat = Beat { monitor, provenance, routes, seen, outcome, original: None, covered, now };
         let (next, decisions) = self.state.weigh(beat, &mut String::new);
         self.state = next;
         self.beat += 1;

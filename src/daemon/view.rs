@@ -147,6 +147,10 @@ impl Standing for MonitorSnapshot {
         self.p95().map(|(p95_ms, _)| p95_ms)
     }
 
+    fn state(&self) -> Option<Arc<MonitorState>> {
+        Some(Arc::clone(&self.state))
+    }
+
     fn view(&self) -> MonitorView {
         MonitorView {
             id: self.monitor.id.clone(),

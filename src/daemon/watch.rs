@@ -70,7 +70,8 @@ pub(crate) async fn beat(
         return BeatResult { given_up: Some((kind, scheduled_at)), ..BeatResult::default() };
     };
     runtime.spending.spend(&observed.0, runtime.monitor.every);
-    let mut judged = judged(&context.store, runtime, &fleet, *observed, (started, now));
+    let original = runtime.monitor.original().and_then(|original| context.live.state_of(&original.id));
+    let mut judged = judged((&context.store, original.as_deref()), runtime, &fleet, *observed, (started, now));
     let transcripts = std::mem::take(&mut judged.transcripts);
     let record = Box::pin(record(context, runtime, &fleet, (&judged, transcripts), now)).await;
     let counted = Counted {
@@ -106,8 +107,9 @@ struct Judged {
     texts: Vec<KeptText>,
 }
 
+/// `original`: how the monitor stands just now that this one is declared a replica of.
 fn judged(
-    store: &Store,
+    (store, original): (&Store, Option<&MonitorState>),
     runtime: &MonitorRuntime,
     fleet: &Fleet,
     (mut seen, profile, outcome): Observed,
@@ -115,7 +117,7 @@ fn judged(
 ) -> Box<Judged> {
     let covered = runtime.history.covered(started, runtime.monitor.every);
     let (monitor, provenance, routes) = (&*runtime.monitor, &fleet.provenance, &*fleet.routes);
-    let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, covered, now };
+    let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, original, covered, now };
     let (state, decisions) = runtime.state.weigh(beat, &mut || Uuid::now_v7().to_string());
     let noted = listing::row(runtime, &seen, now).is_some().then_some(now);
     let mut transcript_policy = runtime.transcript_policy.clone();

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::domain::fleet::Fleet;
-use crate::domain::monitor::{Auth, Monitor, MonitorId, OAuth, ProbeIdentity, Program, Reach};
+use crate::domain::monitor::{Auth, Likeness, Monitor, MonitorId, OAuth, Original, ProbeIdentity, Program, Reach};
 use crate::domain::pinned::Pinned;
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::secret::{Address, Secret};
@@ -45,6 +45,13 @@ impl<'a> Copying<'a> {
             auth: self.auth(&monitor.auth),
             identity: monitor.identity.as_ref().and(identity).cloned(),
             health: monitor.health.iter().map(|address| self.address(address)).collect(),
+            likeness: match &monitor.likeness {
+                Likeness::ReplicaOf(original) => {
+                    let id = MonitorId::new(original.id.as_str());
+                    Likeness::ReplicaOf(Arc::new(Original { id, ..Original::clone(original) }))
+                }
+                other => other.clone(),
+            },
             pinned: monitor.pinned.as_deref().map(|pinned| Arc::new(self.pinned(pinned))),
             ..monitor.clone()
         }

@@ -76,6 +76,8 @@ pub struct Monitor {
     pub probe_budget: Duration,
     /// When its signals open and close.
     pub rules: Rules,
+    /// Whether its server has to answer as another one does.
+    pub likeness: Likeness,
     /// What the lock file beside its file says of it; none where it says nothing.
     pub pinned: Option<Arc<Pinned>>,
     /// The line on which this monitor starts, numbered through all files; see [`crate::domain::fleet::Provenance::place`].
@@ -103,6 +105,7 @@ impl Monitor {
             timeout: Duration::from_secs(10),
             probe_budget: Duration::from_secs(45),
             rules: Rules::standard(1),
+            likeness: Likeness::Alone,
             pinned: None,
             line: 1,
             definition_hash: String::new(),
@@ -125,6 +128,11 @@ impl Monitor {
         self.reach.program.is_some() || in_127 || name == "localhost" || name.starts_with("[::1]")
     }
 
+    /// The monitor of whose server its own is declared a replica; none where it is of none.
+    pub fn original(&self) -> Option<&Original> {
+        if let Likeness::ReplicaOf(original) = &self.likeness { Some(original) } else { None }
+    }
+
     /// Whether some canary names sources that it must never see.
     pub fn forbids_sources(&self) -> bool {
         self.canaries.iter().any(|canary| !canary.forbid.is_empty())
@@ -134,6 +142,29 @@ impl Monitor {
     pub fn per_beat(&self) -> u32 {
         self.search.per_beat.min(u32::try_from(self.canaries.len()).unwrap_or(u32::MAX))
     }
+}
+
+/// Whether a server has to answer as another one does (`replicas_of`). Replicas form stars: an original is no replica.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Likeness {
+    /// As no other.
+    #[default]
+    Alone,
+    /// As this one others have to.
+    Original,
+    /// As that one.
+    ReplicaOf(Arc<Original>),
+}
+
+/// The monitor that a replica is held against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Original {
+    /// Its id.
+    pub id: MonitorId,
+    /// Canaries that both ask in the same words, by id, with their `definition_hash` there.
+    pub shared: BTreeMap<String, String>,
+    /// The time in which both have asked each of their canaries once.
+    pub round: Duration,
 }
 
 /// How a monitor's server is reached. Everything empty: over HTTP, era and transport found by the probe.

@@ -179,7 +179,7 @@ reasons! {
     ConstantResponse, "constant_response", 76, Retrieval, Quality, Page, true, "Unrelated questions all get one and the same list.";
     ThresholdBroken, "threshold_broken", 77, Retrieval, Quality, Page, true, "A question about something that is not there brings results all the same.";
     InconsistentResults, "inconsistent_results", 78, Retrieval, Quality, Ticket, true, "The same question gets different lists.";
-    ReplicaDivergence, "replica_divergence", 79, Retrieval, Quality, Ticket, false, "Replicas declared identical answer differently.";
+    ReplicaDivergence, "replica_divergence", 79, Retrieval, Quality, Ticket, true, "Replicas declared identical answer differently.";
     RankingChanged, "ranking_changed", 80, Retrieval, Quality, Notice, true, "Lists moved, without a right answer lost.";
     ScoreShift, "score_shift", 81, Retrieval, Quality, Notice, true, "Scores moved on all questions at once.";
     ChunkingChanged, "chunking_changed", 82, Retrieval, Quality, Notice, true, "Chunks have other lengths than before.";

@@ -194,6 +194,8 @@ pub struct QualityChecks {
     pub relations: CheckRule,
     /// One question asked with caches and past them, and two lists.
     pub caches: CheckRule,
+    /// Lists of a replica and of its original.
+    pub replicas: ListsCheck,
 }
 
 impl QualityChecks {
@@ -207,6 +209,11 @@ impl QualityChecks {
         chunks: ChunksCheck { factor: 2, rule: CheckRule { after: 3, severity: Some(Severity::Notice) } },
         relations: CheckRule { after: 3, severity: Some(Severity::Ticket) },
         caches: CheckRule { after: 3, severity: Some(Severity::Notice) },
+        replicas: ListsCheck {
+            similar: 0.8,
+            share: 0.5,
+            rule: CheckRule { after: 3, severity: Some(Severity::Ticket) },
+        },
     };
 }
 
@@ -228,12 +235,13 @@ pub struct ResultsCheck {
     pub least: f64,
 }
 
-/// Lists against those that are pinned.
+/// Lists against those that are pinned, or those of another server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ListsCheck {
-    /// A list that overlaps less with the nearest pinned one has moved: rank-biased overlap, 0 to 1.
+    /// A list that overlaps less with the nearest pinned one, or with the other server's, is another: rank-biased overlap,
+    /// 0 to 1.
     pub similar: f64,
-    /// So large a share of the canaries has to have moved, 0 to 1.
+    /// So large a share of the canaries has to have another one, 0 to 1.
     pub share: f64,
     /// In how many rounds, and how loud it is.
     pub rule: CheckRule,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::contract;
 use crate::domain::monitor::MonitorId;
+use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::Verdict;
 use crate::domain::signal::{Phase, Signal};
@@ -68,6 +69,10 @@ impl Standing for MonitorView {
 
     fn p95_ms(&self) -> Option<f64> {
         self.latency.p95_ms.map(|(p95_ms, _)| p95_ms)
+    }
+
+    fn state(&self) -> Option<Arc<MonitorState>> {
+        None
     }
 
     fn view(&self) -> MonitorView {

@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use crate::domain::context::Spread;
 use crate::domain::contract::Baseline;
 use crate::domain::monitor::{CanaryKind, MonitorId};
-use crate::domain::monitor_state::{CanaryScore, CanaryWatch};
+use crate::domain::monitor_state::{CanaryScore, CanaryWatch, MonitorState};
 use crate::domain::observation::{Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::protocol::Era;
@@ -95,6 +95,8 @@ pub trait Standing: std::fmt::Debug + Send + Sync {
     fn figures(&self) -> FiguresGlance<'_>;
     /// P95 of its searches in milliseconds over the rule's window; none below its least samples.
     fn p95_ms(&self) -> Option<f64>;
+    /// What one beat hands to the next; none where only what pages show is known.
+    fn state(&self) -> Option<Arc<MonitorState>>;
     /// As its pages show it.
     fn view(&self) -> MonitorView;
 }
@@ -327,6 +329,11 @@ impl LiveState {
     pub fn get(&self, id: &MonitorId) -> Option<MonitorView> {
         let standing = self.standings.read().get(id).cloned();
         standing.map(|standing| standing.view())
+    }
+
+    /// How one monitor stands, as the beat of another weighs it; none where that is not known.
+    pub fn state_of(&self, id: &MonitorId) -> Option<Arc<MonitorState>> {
+        self.standings.read().get(id).and_then(|standing| standing.state())
     }
 
     /// All monitors, the worst first, then by id.

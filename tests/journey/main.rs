@@ -15,6 +15,7 @@ mod texts;
 mod extent;
 mod slowness;
 mod reach;
+mod replicas;
 mod drift;
 mod pins;
 mod causes;

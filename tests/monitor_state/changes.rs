@@ -31,7 +31,7 @@ fn pinned() -> Monitor {
     })
 }
 
-fn lock(hash: &str) -> Pinned {
+pub(crate) fn lock(hash: &str) -> Pinned {
     let of = |at: usize| {
         let id = format!("c{at:02}");
         let canary = PinnedCanary {
@@ -366,7 +366,7 @@ fn what_is_broken_is_named_with_and_without_a_lock() {
 }
 
 /// Another process takes over what is open.
-fn restarted(scene: &mut Scene) {
+pub(crate) fn restarted(scene: &mut Scene) {
     let before = std::mem::replace(&mut scene.state, MonitorState::new(at(scene.second + 1)));
     for signal in Signal::ALL {
         scene.state.restore_signal(signal, before.signal(signal).clone());

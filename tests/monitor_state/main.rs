@@ -34,6 +34,7 @@ mod holds;
 mod histories;
 mod leaks;
 mod changes;
+mod replicas;
 mod track;
 
 fn at(second: i64) -> DateTime<Utc> {
@@ -234,6 +235,8 @@ struct Scene {
     decided: Vec<Decision>,
     /// When each was decided, in seconds.
     moments: Vec<i64>,
+    /// The monitor that this one is a replica of.
+    original: Option<MonitorState>,
     /// The signals that a route brings to somebody; empty: all of them.
     heard: Vec<Signal>,
 }
@@ -249,6 +252,7 @@ impl Scene {
             told: Vec::new(),
             decided: Vec::new(),
             moments: Vec::new(),
+            original: None,
             heard: Vec::new(),
         }
     }
@@ -270,6 +274,7 @@ impl Scene {
             routes: &routes,
             seen,
             outcome,
+            original: self.original.as_ref(),
             covered: Duration::from_secs(u64::from(after)),
             now: at(self.second),
         };

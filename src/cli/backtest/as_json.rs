@@ -9,6 +9,7 @@ use crate::cli::backtest::comparing::{Change, Difference};
 use crate::cli::backtest::replaying::ToldIncident;
 use crate::cli::backtest::report::{MonitorReport, Report};
 use crate::cli::backtest::saying::{not_comparable, not_in_record};
+use crate::domain::monitor::MonitorId;
 
 /// Everything, as one object.
 pub(crate) fn report(report: &Report) -> Value {
@@ -42,6 +43,7 @@ fn monitor(monitor: &MonitorReport) -> Value {
         "not_comparable": {
             "canaries": not.canaries.iter().map(canary).collect::<Vec<_>>(),
             "keys": not.keys,
+            "original": not.original.as_ref().map(MonitorId::as_str),
         },
         "beats_judged_otherwise": otherwise.collect::<Map<_, _>>(),
     })

@@ -24,7 +24,7 @@ use crate::config::read::source;
 use crate::config::{self, Loaded};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::reason::Severity;
+use crate::domain::reason::{FailureReason, Severity};
 use crate::store::StoreError;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
@@ -209,7 +209,10 @@ async fn of_monitor(
     let from = (stretch.from - LEAD).max(first_seen - TimeDelta::days(1));
     let mut replayed = replay(store, &monitor.id, &both, happened, (from, stretch.until)).await?.into_iter();
     let as_it_was = replayed.next().unwrap_or_default();
-    let of_monitor: Vec<_> = then.iter().filter(|one| one.incident.monitor == monitor.id).cloned().collect();
+    // It was weighed beside another monitor, which the record does not bring: on neither side it is compared.
+    let is_replayed = |one: &&ToldIncident| one.incident.reason != FailureReason::ReplicaDivergence;
+    let of_monitor = then.iter().filter(|one| one.incident.monitor == monitor.id).filter(is_replayed);
+    let of_monitor: Vec<_> = of_monitor.cloned().collect();
     let replays = match replayed.next() {
         Some(proposed) => (proposed, Some(as_it_was)),
         None => (as_it_was, None),

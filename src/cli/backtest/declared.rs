@@ -86,6 +86,8 @@ pub(crate) struct NotComparable {
     pub(crate) canaries: Vec<(String, String)>,
     /// Keys by which the server would be asked otherwise.
     pub(crate) keys: Vec<String>,
+    /// The monitor that it is a replica of: what that one stood at when a beat was weighed is in no record.
+    pub(crate) original: Option<MonitorId>,
 }
 
 /// How a monitor is weighed.
@@ -205,7 +207,9 @@ impl FilesThen {
         let keys = latest.map(|(was, _)| changed_keys(was, monitor)).unwrap_or_default();
         let is_rerouted = latest.is_some_and(|(_, then)| *then != routes);
         let is_pinned_anew = lock.is_some_and(|then| then != monitor.pinned.as_ref().map(|pinned| &pinned.hash));
-        let (uses, not_comparable) = latest.map(|(was, _)| compared(was, monitor, &keys)).unwrap_or_default();
+        let (uses, mut not_comparable) = latest.map(|(was, _)| compared(was, monitor, &keys)).unwrap_or_default();
+        let of = monitor.original().or_else(|| latest.and_then(|(was, _)| was.original()));
+        not_comparable.original = of.map(|original| original.id.clone());
         let is_changed = is_rerouted || is_pinned_anew || !keys.is_empty() || latest.is_none();
         let weighing = |uses: HashMap<String, AskUse>, then: Option<HashMap<i64, [Arc<Declared>; 2]>>| Weighing {
             id: monitor.id.clone(),

@@ -192,7 +192,7 @@ impl<'r> Replay<'r> {
         self.replayed.untold += untold;
         let covered = self.covered(&declared, now);
         let (monitor, provenance, routes) = (&*declared.monitor, &Provenance::default(), &*declared.routes);
-        let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, covered, now };
+        let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, original: None, covered, now };
         let count = self.places.len();
         let mut ids = 0;
         let (next, decisions) = state.weigh(beat, &mut || {

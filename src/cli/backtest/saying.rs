@@ -160,6 +160,12 @@ pub(super) fn not_comparable(report: &Report) -> Vec<String> {
         for (canary, why) in &not.canaries {
             lines.push(format!("{}: canary {canary}: {why}", monitor.id));
         }
+        if let Some(original) = &not.original {
+            lines.push(format!(
+                "{}: replica_divergence is left out: how {original} stood at each of its beats is not in the record",
+                monitor.id
+            ));
+        }
         if !not.keys.is_empty() {
             let keys = not.keys.join(", ");
             lines.push(format!("{}: {keys} changed, and the record was made with what stood there", monitor.id));

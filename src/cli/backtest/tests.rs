@@ -12,6 +12,7 @@ use super::replaying::{Happened, ToldIncident, replay};
 use super::{command, saying};
 use crate::daemon::watch::month::{EXPECT, Month, RULES, fleet, yaml};
 use crate::domain::fleet::Fleet;
+use crate::domain::monitor::MonitorId;
 use crate::domain::reason::FailureReason;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
@@ -188,6 +189,13 @@ async fn a_month_replayed_is_what_happened_and_under_other_rules_what_these_make
     let replayed = again(tried.proposed.as_ref().unwrap()).await;
     let is_wrong = |one: &ToldIncident| one.incident.reason == FailureReason::WrongResults;
     assert!(!replayed.incidents.iter().any(is_wrong), "answers to another question say nothing of this one");
+
+    let twin = "    replicas_of: twin\n  - { id: twin, url: \"http://127.0.0.1:9/\", canaries: [{ id: life, \
+                query: how long does a token live, expect: [a.md] }] }\n";
+    let beside = fleet(&(yaml(RULES, EXPECT) + twin), Some("lock-2"));
+    let not = ways(&store, &beside, start).await.not_comparable;
+    let original = not.original.as_ref().map(MonitorId::as_str);
+    assert_eq!((original, not.keys), (Some("twin"), vec!["replicas_of".to_owned()]), "how it stood nobody kept");
     the_report(&store, &month, stretch).await;
     month.context.store.close().await;
 }

@@ -169,7 +169,8 @@ impl Watcher {
         // Whatever is told, somebody hears it: here that is who reads the matrix.
         let routes = [Route { to: vec!["drill".to_owned()], ..Route::default() }];
         let (monitor, covered, now) = (&*self.monitor, self.monitor.every, self.now);
-        let beat = Beat { monitor, provenance: &provenance, routes: &routes, seen, outcome, covered, now };
+        let beat =
+            Beat { monitor, provenance: &provenance, routes: &routes, seen, outcome, original: None, covered, now };
         let incidents = &mut self.incidents;
         let (state, decisions) = self.state.weigh(beat, &mut || {
             *incidents += 1;

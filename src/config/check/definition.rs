@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::domain::monitor::{Auth, Canary, Caps, ClientCertificate, Monitor, OAuth, Program, Reach};
+use crate::domain::monitor::{Auth, Canary, Caps, ClientCertificate, Likeness, Monitor, OAuth, Program, Reach};
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::rules::{
     After, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, ShrinksRule,
@@ -52,6 +52,7 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
         timeout,
         probe_budget,
         rules,
+        likeness,
         // The lock has a hash of its own, and nothing that is remembered of a monitor is forgotten when it moves.
         pinned: _,
         line: _,
@@ -83,6 +84,9 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
     said.key("timeout").duration(*timeout);
     said.key("probe_budget").duration(*probe_budget);
     said.rules(rules);
+    // What both ask follows from the declarations of both; that others are replicas of it changes nothing of it.
+    let original = if let Likeness::ReplicaOf(original) = likeness { Some(original.id.as_str()) } else { None };
+    said.added("replicas_of", original, Definition::text);
     said
 }
 

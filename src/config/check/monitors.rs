@@ -1,6 +1,6 @@
 //! `defaults:` and `monitors:`: where, how often, what is asked and by which rules it is judged.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +12,13 @@ use crate::config::check::definition;
 use crate::config::check::layers::Layers;
 use crate::config::check::network_path;
 use crate::config::check::reach;
+use crate::config::check::replicas;
 use crate::config::check::routes::labels;
 use crate::config::check::rules::{EVERY, RuleBasis, RuleFields, rules};
 use crate::config::check::search;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::{MapEntry, Node};
-use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::monitor::{Likeness, Monitor, MonitorId, Original};
 use crate::domain::search::Fresh;
 use crate::domain::secret::Address;
 use crate::domain::wording::as_written;
@@ -87,6 +88,7 @@ pub(in crate::config) fn monitors(
         checker.report(diagnostic.help("split the fleet over several Serins"));
     }
     let mut canaries_left = FLEET_CANARIES_MAX;
+    let mut replicas = HashMap::new();
     for item in items.iter().take(MONITORS_MAX) {
         let Some(fields) = checker.fields(&Checker::named("monitor", item), item, "monitors") else { continue };
         let id = identity(checker, fields, &mut found.places);
@@ -101,9 +103,12 @@ pub(in crate::config) fn monitors(
         };
         canaries_left = left;
         if let Some(monitor) = monitor(checker, &what, id, fields, defaults) {
+            let named = fields.get("replicas_of").filter(|_| monitor.original().is_some());
+            replicas.extend(named.map(|entry| (monitor.id.clone(), entry.value.place)));
             found.list.push(Arc::new(monitor));
         }
     }
+    replicas::replicas(checker, &mut found.list, &found.places, &replicas);
     found
 }
 
@@ -167,6 +172,7 @@ fn monitor(
     let rules = rules(checker, &own_rules, &defaults.rules, basis);
     let canary_defaults = CanaryDefaults { within: rules.quality.within, results_asked: read.results_asked };
     let canaries = canaries::canaries(checker, what, canary_node, canary_defaults);
+    let likeness = fields.get("replicas_of").map(|entry| likeness(checker, what, entry)).unwrap_or_default();
     let id = id?;
     let (url, mut reach) = reached?;
     network_path::network_path(checker, what, Layers::new(Some(fields), defaults.fields), &mut reach);
@@ -186,6 +192,7 @@ fn monitor(
         timeout: pace.timeout,
         probe_budget: pace.probe_budget,
         rules,
+        likeness,
         pinned: None,
         line: fields.place.line,
         definition_hash: String::new(),
@@ -193,6 +200,15 @@ fn monitor(
     caps::weigh(checker, &monitor, cap_layers);
     monitor.definition_hash = definition::of_monitor(&monitor).hash();
     Some(monitor)
+}
+
+/// Which monitor it is a replica of; what both ask is known once all monitors are.
+fn likeness(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Likeness {
+    let original = |id: String| {
+        let id = MonitorId::new(&id);
+        Likeness::ReplicaOf(Arc::new(Original { id, shared: BTreeMap::new(), round: Duration::ZERO }))
+    };
+    checker.text(format_args!("'replicas_of' of {what}"), &entry.value).map(original).unwrap_or_default()
 }
 
 fn health(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<Address> {

@@ -22,8 +22,9 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
     const SECTION: &str = "monitors.rules.quality.checks";
     let checks = within(checker, rule, "checks", SECTION);
     let of = |name: &str| within(checker, checks, name, &format!("{SECTION}.{name}"));
-    let [results, self_reported, lists, scores, reranker, chunks, relations, caches] =
-        ["results", "self_reported", "lists", "scores", "reranker", "chunks", "relations", "caches"].map(of);
+    let [results, self_reported, lists, scores, reranker, chunks, relations, caches, replicas] =
+        ["results", "self_reported", "lists", "scores", "reranker", "chunks", "relations", "caches", "replicas"]
+            .map(of);
     let standard = QualityChecks::STANDARD;
     let judge = results.get("judge").and_then(|entry| flag(checker, "'judge'", entry));
     QualityChecks {
@@ -32,11 +33,7 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
             least: share(checker, results, "least", standard.results.least),
         },
         self_reported: check(checker, self_reported, "after", standard.self_reported),
-        lists: ListsCheck {
-            similar: share(checker, lists, "similar", standard.lists.similar),
-            share: share(checker, lists, "share", standard.lists.share),
-            rule: check(checker, lists, "rounds", standard.lists.rule),
-        },
+        lists: lists_check(checker, lists, standard.lists),
         scores: check(checker, scores, "rounds", standard.scores),
         reranker: severity(checker, reranker, standard.reranker),
         chunks: ChunksCheck {
@@ -45,6 +42,15 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
         },
         relations: check(checker, relations, "after", standard.relations),
         caches: check(checker, caches, "after", standard.caches),
+        replicas: lists_check(checker, replicas, standard.replicas),
+    }
+}
+
+fn lists_check(checker: &mut Checker<'_>, layers: Layers<'_, '_>, standard: ListsCheck) -> ListsCheck {
+    ListsCheck {
+        similar: share(checker, layers, "similar", standard.similar),
+        share: share(checker, layers, "share", standard.share),
+        rule: check(checker, layers, "rounds", standard.rule),
     }
 }
 

@@ -325,7 +325,7 @@ impl Month {
         }
         let outcome = classify(&monitor, &seen);
         let observed = (seen, ServerProfile::default(), outcome);
-        let judged = judged(&self.context.store, &self.runtime, &self.fleet, observed, (started, now));
+        let judged = judged((&self.context.store, None), &self.runtime, &self.fleet, observed, (started, now));
         if !judged.decisions.is_empty() {
             // What is told depends on what was.
             self.settle().await;

@@ -195,7 +195,8 @@ impl Walk<'_> {
         (look.show)(&mut seen);
         let outcome = classify(&self.runtime.monitor, &seen);
         let observed = (seen, ServerProfile::default(), outcome);
-        let judged = judged(&self.context.store, &self.runtime, self.fleet, observed, (Instant::now(), self.now));
+        let judged =
+            judged((&self.context.store, None), &self.runtime, self.fleet, observed, (Instant::now(), self.now));
         let record = record(self.context, &self.runtime, self.fleet, (&judged, Vec::new()), self.now).await.unwrap();
         if dies != Dies::Before {
             self.context.store.commit(record).await.unwrap();

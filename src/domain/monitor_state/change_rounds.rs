@@ -38,6 +38,8 @@ impl MonitorState {
             () => Judged::Unknown,
         };
         self.changes.hear(ChangeCheck::SelfReported, judged, checks, beat.now);
+        let judged = self.judge_replica(beat);
+        self.changes.hear(ChangeCheck::Replicas, judged, checks, beat.now);
         let Some(pinned) = beat.monitor.pinned.as_deref() else { return };
         self.changes.hear(ChangeCheck::Relations, judge_twice(beat), checks, beat.now);
         if self.is_any_doubted() {

@@ -17,7 +17,7 @@ use crate::domain::rules::QualityChecks;
 use crate::domain::signal::{Level, Phase, SignalState};
 
 /// Beats, or rounds, as they are pinned that end a change: two beats may be two canaries, a round is all of them.
-const BACK_IN_A_ROW: [u32; ChangeCheck::COUNT] = [2, 2, 2, 2, 1, 1];
+const BACK_IN_A_ROW: [u32; ChangeCheck::COUNT] = [2, 2, 2, 1, 2, 1, 1];
 
 /// The evidence key of the canary that is asked with caches and past them.
 pub(super) const ASKED_BOTH_WAYS: &str = "asked_both_ways";
@@ -31,6 +31,10 @@ pub(super) struct Changes {
     pub(super) round: Option<(DateTime<Utc>, usize)>,
     /// The canary that is asked with caches and past them, since its lists were seen to differ.
     pub(super) both_ways: Option<Box<str>>,
+    /// Whose lists its own were put beside, by the id's fingerprint; none where it is no replica.
+    beside: Option<u32>,
+    /// When the round began in which replica and original answer each canary that both ask.
+    pub(super) round_of_both: Option<DateTime<Utc>>,
     /// In the order of [`ChangeCheck::ALL`]; none where everything is as it is pinned.
     standing: [Option<Box<Standing>>; ChangeCheck::COUNT],
 }
@@ -78,11 +82,16 @@ impl Changes {
     /// Forgets what the file no longer wants judged, and what was compared with another lock.
     pub(super) fn follow(&mut self, monitor: &Monitor) {
         let against = monitor.pinned.as_ref().map(|pinned| fingerprint(&pinned.hash));
+        let beside = monitor.original().map(|original| fingerprint(original.id.as_str()));
         let is_other = self.against.is_some() && self.against != against;
+        let is_beside_other = self.beside.is_some() && self.beside != beside;
         for check in ChangeCheck::ALL {
-            let is_pinned = check != ChangeCheck::SelfReported;
-            let is_off = check.rule(&monitor.rules.quality.checks).severity.is_none();
-            if is_off || is_pinned && (is_other || against.is_none()) {
+            let is_over = match check {
+                ChangeCheck::SelfReported => false,
+                ChangeCheck::Replicas => is_beside_other || beside.is_none(),
+                _ => is_other || against.is_none(),
+            };
+            if is_over || check.rule(&monitor.rules.quality.checks).severity.is_none() {
                 self.standing[check as usize] = None;
             }
         }
@@ -91,7 +100,8 @@ impl Changes {
         if !self.both_ways.as_deref().is_some_and(is_asked) {
             self.forget_caches();
         }
-        self.against = against;
+        self.round_of_both = self.round_of_both.filter(|_| beside.is_some() && !is_beside_other);
+        (self.against, self.beside) = (against, beside);
     }
 
     /// Forgets what was seen of caches: nothing can be compared any more.
@@ -109,7 +119,8 @@ impl Changes {
         self.standing[check as usize].is_some()
     }
 
-    /// What stands, as one reason: the first that explains the others.
+    /// What stands, as one reason: the first that explains the others. What moved against the lock is why a replica answers
+    /// otherwise than its original, but nothing explains what is louder than itself.
     pub(super) fn told(&self, checks: &QualityChecks) -> Option<(FailureReason, Severity, String)> {
         use ChangeCheck as C;
         let by = |check: C, reason: FailureReason| {
@@ -120,13 +131,20 @@ impl Changes {
             let said = format!("{}; {}", lists.said, scores.said);
             scores.is_rescaled.then_some((FailureReason::RerankerChanged, checks.reranker?, said))
         };
+        let moved = || {
+            by(C::Caches, FailureReason::CacheStale)
+                .or_else(|| by(C::Chunks, FailureReason::ChunkingChanged))
+                .or_else(reranked)
+                .or_else(|| by(C::Lists, FailureReason::RankingChanged))
+                .or_else(|| by(C::Scores, FailureReason::ScoreShift))
+        };
+        let apart = || by(C::Replicas, FailureReason::ReplicaDivergence);
         by(C::SelfReported, FailureReason::SelfReportedDegradation)
             .or_else(|| by(C::Relations, FailureReason::InconsistentResults))
-            .or_else(|| by(C::Caches, FailureReason::CacheStale))
-            .or_else(|| by(C::Chunks, FailureReason::ChunkingChanged))
-            .or_else(reranked)
-            .or_else(|| by(C::Lists, FailureReason::RankingChanged))
-            .or_else(|| by(C::Scores, FailureReason::ScoreShift))
+            .or_else(|| match (moved(), apart()) {
+                (Some(moved), Some(apart)) if moved.1 < apart.1 => Some(apart),
+                (moved, apart) => moved.or(apart),
+            })
     }
 
     /// Goes on from an incident that told of it.
@@ -135,6 +153,7 @@ impl Changes {
             FailureReason::SelfReportedDegradation => &[ChangeCheck::SelfReported],
             FailureReason::InconsistentResults => &[ChangeCheck::Relations],
             FailureReason::CacheStale => &[ChangeCheck::Caches],
+            FailureReason::ReplicaDivergence => &[ChangeCheck::Replicas],
             FailureReason::ChunkingChanged => &[ChangeCheck::Chunks],
             FailureReason::RankingChanged => &[ChangeCheck::Lists],
             FailureReason::ScoreShift => &[ChangeCheck::Scores],
@@ -160,6 +179,7 @@ pub(super) fn is_about_change(incident: &Incident) -> bool {
         R::SelfReportedDegradation
             | R::InconsistentResults
             | R::CacheStale
+            | R::ReplicaDivergence
             | R::ChunkingChanged
             | R::RerankerChanged
             | R::RankingChanged

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{Answer, Ask, Turn as AskTurn};
 use crate::domain::errors::SearchCall;
+use crate::domain::monitor::Likeness;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
 use crate::domain::monitor_state::track::{self, Decided};
 use crate::domain::observation::Stage;
@@ -34,6 +35,7 @@ impl MonitorState {
         self.begun_at = self.begun_at.min(now);
         self.turned_at = self.turned_at.map(|at| at.min(now));
         self.index_sight.follow_clock(now);
+        self.changes.round_of_both = self.changes.round_of_both.map(|at| at.min(now));
         if let Some(open) = self.open.get_mut(&Signal::Quality) {
             open.incident.course.since = open.incident.course.since.map(|at| at.min(now));
             open.drifts_since = open.drifts_since.map(|at| at.min(now));
@@ -180,7 +182,9 @@ impl MonitorState {
             state.list = Some(fingerprint(answer));
             state.tokens = answer.tokens.or(state.tokens);
             if by.index {
-                state.see(Look::of(answer, verdict, beat.now), is_any_doubted);
+                let look = Look::of(answer, verdict, beat.now);
+                let is_alone = beat.monitor.likeness == Likeness::Alone;
+                state.see(if is_alone { look } else { look.with_names(answer) }, is_any_doubted);
             }
         }
         is_heard

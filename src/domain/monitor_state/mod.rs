@@ -5,8 +5,8 @@
 //! outside its return value, so a beat that cannot be remembered leaves the old state in force.
 //!
 //! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
-//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks`, `change_rounds` and `changes`,
-//! `decisions` (what opens, changes and ends) on `thresholds`, `telling` (what holds an open incident, and what is told).
+//! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks`, `change_rounds`,
+//! `replica_rounds` and `changes`, `decisions` (what opens, changes and ends) on `thresholds`, `telling` (what holds an open incident, and what is told).
 
 mod cause;
 mod change_rounds;
@@ -15,6 +15,7 @@ mod decisions;
 mod hearing;
 mod intake;
 mod leaks;
+mod replica_rounds;
 mod levels;
 mod state;
 mod telling;

@@ -104,6 +104,8 @@ pub struct Beat<'a> {
     pub seen: &'a Observation,
     /// What `classify` made of it.
     pub outcome: &'a Outcome,
+    /// How the monitor stands whose server has to answer alike; none where there is none, or nothing is known of it.
+    pub original: Option<&'a MonitorState>,
     /// Time since the beat before during which we were looking.
     pub covered: Duration,
     /// The clock as the turn read it, UTC.

@@ -87,6 +87,14 @@ const EXPLANATIONS: &[Explanation] = &[
             )
         },
     },
+    // A part that is broken, and sources that are old or gone, make a replica answer otherwise than its original.
+    Explanation {
+        first: |first| {
+            first.signal == Signal::Health && first.reason.is_cause()
+                || first.signal == Signal::Freshness && matches!(first.reason, R::SourceStale | R::CorpusTruncated)
+        },
+        second: |second| second.signal == Signal::Quality && second.reason == R::ReplicaDivergence,
+    },
     // What the server says of its answers is what canaries see of them.
     Explanation {
         first: Condition::is_said_of_answers,
@@ -215,6 +223,21 @@ mod tests {
                 page(S::Health, R::PoolSaturated),
                 false,
                 "the server's word is no symptom",
+            ),
+            (
+                ticket(S::Freshness, R::SourceStale),
+                ticket(S::Quality, R::ReplicaDivergence),
+                true,
+                "an old index answers otherwise than a new one",
+            ),
+            (page(S::Health, R::PoolSaturated), ticket(S::Quality, R::ReplicaDivergence), true, "and so does a part"),
+            (page(S::Health, R::Unhealthy), ticket(S::Quality, R::ReplicaDivergence), false, "but what is unhealthy?"),
+            (slow, ticket(S::Quality, R::ReplicaDivergence), false, "what is slow answers the same"),
+            (
+                ticket(S::Freshness, R::SourceStale),
+                page(S::Quality, R::ReplicaDivergence),
+                false,
+                "and a ticket hides no page of it",
             ),
             (errors, empty, false, "two symptoms explain each other no more than themselves"),
             (ticket(S::Health, R::PoolSaturated), errors, false, "a ticket hides no page"),

@@ -229,6 +229,7 @@ pub(crate) enum ChangeCheck {
     SelfReported,
     Relations,
     Caches,
+    Replicas,
     Chunks,
     Lists,
     Scores,
@@ -236,11 +237,11 @@ pub(crate) enum ChangeCheck {
 
 impl ChangeCheck {
     /// How many there are.
-    pub(crate) const COUNT: usize = 6;
+    pub(crate) const COUNT: usize = 7;
     /// Every check, in the order in which one explains the next: who answers otherwise each time moves lists, and so do
     /// chunks that were cut anew, and lists these scores.
     pub(crate) const ALL: [Self; Self::COUNT] =
-        [Self::SelfReported, Self::Relations, Self::Caches, Self::Chunks, Self::Lists, Self::Scores];
+        [Self::SelfReported, Self::Relations, Self::Caches, Self::Replicas, Self::Chunks, Self::Lists, Self::Scores];
 
     /// Its key in the file, below `rules`.
     pub(crate) const fn key(self) -> &'static str {
@@ -248,6 +249,7 @@ impl ChangeCheck {
             Self::SelfReported => "quality.checks.self_reported",
             Self::Relations => "quality.checks.relations",
             Self::Caches => "quality.checks.caches",
+            Self::Replicas => "quality.checks.replicas",
             Self::Chunks => "quality.checks.chunks",
             Self::Lists => "quality.checks.lists",
             Self::Scores => "quality.checks.scores",
@@ -266,6 +268,7 @@ impl ChangeCheck {
         }
         let has: fn(&PinnedCanary) -> bool = match self {
             Self::SelfReported => return None,
+            Self::Replicas => return lacks_original(monitor),
             Self::Relations | Self::Caches => |_| true,
             Self::Chunks => |pinned| pinned.chars.is_some_and(|chars| chars > 0) && !pinned.is_text(),
             Self::Lists => |pinned| !pinned.lists.is_empty() && !pinned.is_text(),
@@ -286,7 +289,7 @@ impl ChangeCheck {
         }
         let count = monitor.canaries.iter().filter_map(|canary| canary.pinned(pinned)).filter(|one| has(one)).count();
         let (what, least) = match self {
-            Self::SelfReported | Self::Relations | Self::Caches => return None,
+            Self::SelfReported | Self::Relations | Self::Caches | Self::Replicas => return None,
             Self::Chunks => ("a length", 1),
             Self::Lists => ("a list", ROUND_MIN),
             Self::Scores => ("a score", ROUND_MIN),
@@ -300,11 +303,24 @@ impl ChangeCheck {
             Self::SelfReported => checks.self_reported,
             Self::Relations => checks.relations,
             Self::Caches => checks.caches,
+            Self::Replicas => checks.replicas.rule,
             Self::Chunks => checks.chunks.rule,
             Self::Lists => checks.lists.rule,
             Self::Scores => checks.scores,
         }
     }
+}
+
+/// What a monitor lacks to be held against another one.
+fn lacks_original(monitor: &Monitor) -> Option<String> {
+    let Some(original) = monitor.original() else {
+        return Some(
+            "needs replicas_of: the id of another monitor whose server has to answer as this one does".to_owned(),
+        );
+    };
+    let (id, count) = (&original.id, original.shared.len());
+    let needs = counted(ROUND_MIN, "canary", "canaries");
+    (count < ROUND_MIN).then(|| format!("needs {needs} that '{id}' asks in the same words, and has {count}"))
 }
 
 #[cfg(test)]

@@ -6,8 +6,13 @@ use chrono::{DateTime, Utc};
 use crate::domain::answer::Answer;
 use crate::domain::outcome::AskVerdict;
 use crate::domain::pinned::PinnedCanary;
-use crate::domain::quality::ranking::{Ranking, fingerprint};
+use crate::domain::quality::ranking::{Ranking, distinct, fingerprint};
 use crate::domain::quality::score_code::rounded;
+
+/// Sources of a list that are kept by name where another monitor's list is put beside it.
+const NAMES_MAX: usize = 3;
+/// Characters that are kept of such a name.
+const NAME_CHARS_MAX: usize = 120;
 
 /// One answer, reduced to what is compared; some 100 bytes.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +33,13 @@ pub struct Look {
     pub first_chars: Option<u32>,
     /// The source that makes it right, by its fingerprint; none where it is wrong, or needs none.
     pub right_source: Option<u32>,
+    /// Its first sources by name, where its list is put beside another monitor's; none everywhere else.
+    pub names: Option<Box<FirstNames>>,
 }
+
+/// The first sources of a list by name. Few monitors have such, so that it is one pointer in all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstNames(Vec<String>);
 
 impl Look {
     /// Of an answer and its judgement.
@@ -43,7 +54,25 @@ impl Look {
             chars: median_chars(answer),
             first_chars: answer.hits.first().map(|hit| hit.chars).filter(|chars| *chars > 0),
             right_source: rank.and_then(|rank| source_at(answer, rank)),
+            names: None,
         }
+    }
+
+    /// The same with its first sources by name.
+    pub(crate) fn with_names(self, answer: &Answer) -> Self {
+        Self { names: Some(Box::new(FirstNames::of(answer.sources()))), ..self }
+    }
+
+    /// Its first sources by name; empty where they are not kept.
+    pub(crate) fn names(&self) -> &[String] {
+        self.names.as_ref().map(|names| &*names.0).unwrap_or_default()
+    }
+}
+
+impl FirstNames {
+    pub(crate) fn of<'s>(sources: impl Iterator<Item = &'s str>) -> Self {
+        let cut = |name: &str| name.chars().take(NAME_CHARS_MAX).collect();
+        Self(distinct(sources, NAMES_MAX).into_iter().map(cut).collect())
     }
 }
 
@@ -148,6 +177,10 @@ mod tests {
             &right,
             DateTime::UNIX_EPOCH,
         );
+        assert_eq!(look.names(), [""; 0], "names are not kept of a monitor that stands alone");
+        let named = look.clone().with_names(&answer(&[("a.md#1", 0.75, 100), ("a.md#2", 0.5, 300), ("b.md", 0.25, 0)]));
+        assert_eq!(named.names(), ["a.md", "b.md"], "each source once");
+        assert!(size_of::<Look>() <= 80, "{} bytes", size_of::<Look>());
         assert_eq!((look.results, look.top_score, look.chars), (3, Some(0.75), Some(200)), "no text has no length");
         assert_eq!(look.right_source, Some(fingerprint("b.md")), "ranks count sources");
         let wrong = AskVerdict::Wrong {

@@ -6,7 +6,8 @@
 //! them came from the index), `canary_states` (all of a monitor's), `answers` (how many of many were right), `bound`
 //! (how far such a share may be trusted), `streak`, `blips` (how many wrong answers in a row are an incident),
 //! `erosion` (whether a hit rate falls slowly), `track_record` (what of all that is kept), `extent` (how far a fault
-//! reaches), `arms` (which part of the search is broken), `changes` (what changed without harm), `corpus` (whether
+//! reaches), `arms` (which part of the search is broken), `changes` (what changed without harm), `replicas` (whether a
+//! replica answers as its original), `corpus` (whether
 //! sources go missing), `unarmed` (what checks need), `diagnosis` (many canaries: what is broken), `pinning` (what is
 //! pinned of many answers, and what moved of it), `propose` (canaries for a server that has none yet), `propose_text`
 //! (the same where it answers with text), `stems` and `lint` (whether a canary proves what its kind is for).
@@ -29,6 +30,7 @@ pub(crate) mod track_record;
 pub(crate) mod extent;
 pub(crate) mod arms;
 pub(crate) mod changes;
+pub(crate) mod replicas;
 pub(crate) mod corpus;
 pub(crate) mod unarmed;
 pub(crate) mod diagnosis;

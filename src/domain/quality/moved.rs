@@ -1,6 +1,6 @@
 //! Two lists of sources side by side: what of the one became what in the other. Nothing is judged by it; people read it.
 
-use crate::domain::quality::ranking::DEPTH;
+use crate::domain::quality::ranking::{DEPTH, distinct};
 
 /// What became of a source from one list to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,8 @@ pub(crate) type Rank<'a> = (Option<Was<'a>>, Option<Is<'a>>);
 /// The first [`DEPTH`] distinct sources of both lists, rank by rank. Sources are compared and not their chunks, so that a
 /// `#fragment` does not count, and what has no name is left out, as in [`crate::domain::quality::ranking::Ranking`].
 pub(crate) fn side_by_side<'a>(then: &'a [String], now: &'a [String]) -> Vec<Rank<'a>> {
-    let (then, now) = (distinct(then), distinct(now));
+    let names = |list: &'a [String]| distinct(list.iter().map(String::as_str), DEPTH);
+    let (then, now) = (names(then), names(now));
     let place = |list: &[&str], source: &str| list.iter().position(|known| *known == source);
     let was = |nth: usize| {
         let source = *then.get(nth)?;
@@ -53,17 +54,6 @@ pub(crate) fn side_by_side<'a>(then: &'a [String], now: &'a [String]) -> Vec<Ran
         Some(Is { source, moved })
     };
     (0..then.len().max(now.len())).map(|nth| (was(nth), is(nth))).collect()
-}
-
-fn distinct(list: &[String]) -> Vec<&str> {
-    let mut distinct: Vec<&str> = Vec::new();
-    let names = list.iter().map(|source| source.split('#').next().unwrap_or(source));
-    for name in names.filter(|name| !name.is_empty()) {
-        if distinct.len() < DEPTH && !distinct.contains(&name) {
-            distinct.push(name);
-        }
-    }
-    distinct
 }
 
 #[cfg(test)]

@@ -26,6 +26,11 @@ impl Ranking {
         Self(distinct.into())
     }
 
+    /// Whether it names no source.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The first source, by its [`fingerprint`]; none where the list is empty.
     pub(crate) fn first(&self) -> Option<u32> {
         self.0.first().copied()
@@ -70,6 +75,19 @@ impl Ranking {
         let all = self.0.iter().chain(&other.0).collect::<BTreeSet<_>>().len();
         if all == 0 { 1.0 } else { shared as f64 / all as f64 }
     }
+}
+
+/// The first distinct sources of a list by name, so many at most; those without a name are left out, and a `#fragment`
+/// does not count.
+pub(crate) fn distinct<'s>(sources: impl Iterator<Item = &'s str>, most: usize) -> Vec<&'s str> {
+    let mut distinct: Vec<&str> = Vec::new();
+    let names = sources.map(|source| source.split('#').next().unwrap_or(source));
+    for name in names.filter(|name| !name.is_empty()) {
+        if distinct.len() < most && !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
 }
 
 /// FNV-1a over a source's name without its `#fragment`: the same on every machine.

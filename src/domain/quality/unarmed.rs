@@ -80,14 +80,17 @@ fn shrinks(monitor: &Monitor) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use super::*;
-    use crate::domain::monitor::Canary;
+    use crate::domain::monitor::{Canary, Likeness, MonitorId, Original};
     use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn every_check_that_is_not_armed_says_why() {
         let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
-        assert_eq!(unarmed(&monitor).len(), 9, "a server of which only the address is known");
+        assert_eq!(unarmed(&monitor).len(), 10, "a server of which only the address is known");
         let canary = |at: usize| Canary {
             id: at.to_string(),
             query: String::new(),
@@ -111,6 +114,18 @@ mod tests {
         assert_eq!(why(&monitor, "quality, which"), None);
         monitor.rules.quality.checks.results.judge = false;
         assert_eq!(why(&monitor, "quality.checks.results").as_deref(), Some(OFF));
+        let shared = |count: usize| (0..count).map(|at| (at.to_string(), String::new())).collect();
+        let replica_of = |count: usize| {
+            let original =
+                Original { id: MonitorId::new("docs"), shared: shared(count), round: Duration::from_secs(360) };
+            Likeness::ReplicaOf(Arc::new(original))
+        };
+        assert!(why(&monitor, "quality.checks.replicas").is_some_and(|why| why.starts_with("needs replicas_of")));
+        monitor.likeness = replica_of(4);
+        let needs = "needs 11 canaries that 'docs' asks in the same words, and has 4";
+        assert_eq!(why(&monitor, "quality.checks.replicas").as_deref(), Some(needs));
+        monitor.likeness = replica_of(11);
+        assert_eq!(why(&monitor, "quality.checks.replicas"), None, "it takes no lock");
         let all = checks(&monitor);
         assert_eq!(all.len() - unarmed(&monitor).len(), all.iter().filter(|(_, why)| why.is_none()).count());
     }

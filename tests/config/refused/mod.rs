@@ -4,3 +4,4 @@ mod structure;
 mod monitors;
 mod rules;
 mod paging;
+mod replicas;

@@ -7,7 +7,8 @@ use crate::domain::rules::{CheckRule, ChunksCheck, ListsCheck, QualityChecks, Re
 impl Definition {
     /// Each says something only where it is not what it is where nobody writes it.
     pub(super) fn checks(&mut self, checks: &QualityChecks) {
-        let QualityChecks { results, self_reported, lists, scores, reranker, chunks, relations, caches } = checks;
+        let QualityChecks { results, self_reported, lists, scores, reranker, chunks, relations, caches, replicas } =
+            checks;
         let standard = QualityChecks::STANDARD;
         let ResultsCheck { judge, least } = results;
         self.added("rules.quality.checks.results.judge", (!judge).then_some(()), |said, ()| said);
@@ -25,6 +26,10 @@ impl Definition {
         self.check(CHUNKS, *rule, standard.chunks.rule);
         self.check(RELATIONS, *relations, standard.relations);
         self.check(CACHES, *caches, standard.caches);
+        let ListsCheck { similar, share, rule } = replicas;
+        self.share("rules.quality.checks.replicas.similar", *similar, standard.replicas.similar);
+        self.share("rules.quality.checks.replicas.share", *share, standard.replicas.share);
+        self.check(REPLICAS, *rule, standard.replicas.rule);
     }
 
     fn check(&mut self, [after, severity]: [&'static str; 2], rule: CheckRule, standard: CheckRule) {
@@ -49,5 +54,6 @@ const SELF_REPORTED: [&str; 2] =
 const LISTS: [&str; 2] = ["rules.quality.checks.lists.rounds", "rules.quality.checks.lists.severity"];
 const SCORES: [&str; 2] = ["rules.quality.checks.scores.rounds", "rules.quality.checks.scores.severity"];
 const CHUNKS: [&str; 2] = ["rules.quality.checks.chunks.after", "rules.quality.checks.chunks.severity"];
+const REPLICAS: [&str; 2] = ["rules.quality.checks.replicas.rounds", "rules.quality.checks.replicas.severity"];
 const RELATIONS: [&str; 2] = ["rules.quality.checks.relations.after", "rules.quality.checks.relations.severity"];
 const CACHES: [&str; 2] = ["rules.quality.checks.caches.after", "rules.quality.checks.caches.severity"];

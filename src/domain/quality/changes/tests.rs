@@ -30,6 +30,7 @@ fn look(sources: &str, score: Option<f64>, chars: Option<u32>) -> Look {
         chars,
         first_chars: chars,
         right_source: None,
+        names: None,
     }
 }
 
@@ -196,17 +197,20 @@ fn a_check_says_what_it_lacks() {
     };
     let missing =
         |lacks: [Option<String>; ChangeCheck::COUNT]| lacks.map(|one| one.map(|said| said.contains("monitors.lock")));
-    assert_eq!(missing(lacks(12, Some((12, true)), false)), [None; ChangeCheck::COUNT], "everything is armed");
-    assert_eq!(missing(lacks(0, None, false)), [Some(false); ChangeCheck::COUNT], "nobody asks anything");
     let lock = Some(true);
-    assert_eq!(missing(lacks(12, None, false)), [None, lock, lock, lock, lock, lock], "nothing is pinned");
-    assert_eq!(
-        missing(lacks(12, Some((12, false)), false)),
-        [None, lock, lock, lock, lock, lock],
-        "a cache was pinned"
-    );
-    assert_eq!(missing(lacks(12, Some((10, true)), false)), [None, None, None, None, lock, lock], "too few are pinned");
-    assert_eq!(missing(lacks(12, Some((12, true)), true)), [None, None, None, None, Some(false), None], "switched off");
+    // It takes no lock, and another monitor.
+    let alone = Some(false);
+    let rows = [
+        (lacks(12, Some((12, true)), false), [None, None, None, alone, None, None, None], "everything else is armed"),
+        (lacks(0, None, false), [Some(false); ChangeCheck::COUNT], "nobody asks anything"),
+        (lacks(12, None, false), [None, lock, lock, alone, lock, lock, lock], "nothing is pinned"),
+        (lacks(12, Some((12, false)), false), [None, lock, lock, alone, lock, lock, lock], "a cache was pinned"),
+        (lacks(12, Some((10, true)), false), [None, None, None, alone, None, lock, lock], "too few are pinned"),
+        (lacks(12, Some((12, true)), true), [None, None, None, alone, None, Some(false), None], "switched off"),
+    ];
+    for (lacks, expected, sentence) in rows {
+        assert_eq!(missing(lacks), expected, "{sentence}");
+    }
     let said = lacks(12, Some((10, true)), false)[ChangeCheck::Lists as usize].clone();
     assert_eq!(said.as_deref(), Some("needs 11 canaries with a list in monitors.lock, and has 10"));
     let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });

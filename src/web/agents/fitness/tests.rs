@@ -59,6 +59,10 @@ impl Standing for Stands {
         None
     }
 
+    fn state(&self) -> Option<std::sync::Arc<crate::domain::monitor_state::MonitorState>> {
+        None
+    }
+
     fn view(&self) -> MonitorView {
         unreachable!("a level is told without drawing anything")
     }
