@@ -32,9 +32,8 @@ fn the_failure_reasons_are_the_programs() {
     let mut table = String::from("| layer | reason | signal | severity | meaning |\n|---|---|---|---|---|\n");
     for reason in FailureReason::ALL {
         let facts = reason.facts();
-        let planned = if facts.checked { "" } else { " *planned*" };
         table += &format!(
-            "| {} | `{}`{planned} | {} | {} | {} |\n",
+            "| {} | `{}` | {} | {} | {} |\n",
             facts.layer.title(),
             facts.slug,
             facts.signal.slug(),

@@ -86,7 +86,7 @@ fn judged(monitor: &Monitor, signal: Signal) -> bool {
 /// What a signal can find, and how loud each is.
 fn loudness(monitor: &Monitor, signal: Signal) -> Vec<(FailureReason, &'static str, Severity)> {
     let rules = &monitor.rules;
-    let found = |reason: &&FailureReason| reason.facts().checked && reason.facts().signal == signal;
+    let found = |reason: &&FailureReason| reason.facts().signal == signal;
     let severity = match signal {
         Signal::Availability => rules.availability.severity,
         Signal::Access => rules.access.severity,

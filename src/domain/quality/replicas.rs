@@ -85,6 +85,7 @@ mod tests {
             at: DateTime::UNIX_EPOCH,
             ranking: Ranking::of(sources.split_whitespace()),
             results: 4,
+            is_text: false,
             top_score: None,
             chars: None,
             first_chars: None,

@@ -230,6 +230,10 @@ fn a_check_says_what_it_lacks() {
             tools: None,
         }));
         let lacking = ChangeCheck::ALL.map(|check| check.lacks(&monitor).is_some());
-        assert_eq!(lacking, [false, false, false, true, true, true], "{sentence}: neither chunks, lists nor scores");
+        assert_eq!(
+            lacking,
+            [false, false, false, true, true, true, true],
+            "{sentence}: neither replicas, chunks, lists nor scores"
+        );
     }
 }
