@@ -43,7 +43,7 @@ async fn every_page_says_what_it_is_for() {
             "an open one",
         ),
         ("/deliveries", &["oncall", "pending", "incident.opened"], "the ledger"),
-        ("/runbooks", &["wrong_results", "planned"], "the shelf of runbooks"),
+        ("/runbooks", &["wrong_results", "canary_stale"], "the shelf of runbooks"),
         ("/runbooks/empty_results", &["<h2>"], "a runbook"),
         (
             "/metrics",
