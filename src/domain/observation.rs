@@ -1,12 +1,14 @@
 //! Everything one probe saw, without judgement.
 
+mod asked;
+
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::{Answer, Ask, Variant};
+use crate::domain::answer::Ask;
 use crate::domain::fault::Fault;
 use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::{Era, Transport};
@@ -94,50 +96,6 @@ impl Observation {
             connectivity: Vec::new(),
             transcript: None,
         }
-    }
-
-    /// Whether the index answered an ask of this probe, as far as that can be told; where none answered, whether it would
-    /// have.
-    pub fn reached_index(&self, ask: &Ask) -> bool {
-        let answer = ask.result.as_ref().and_then(|result| result.as_ref().ok());
-        let knows_way = self.tools.as_ref().is_some_and(|tools| tools.fresh.is_some());
-        answer.map(|answer| answer.cache).unwrap_or_default().says_index(ask.variant, knows_way)
-    }
-
-    /// Whether an ask is the second of two in the same words and the same way, of which both reached the index: it says
-    /// whether the list is the same, and nothing else.
-    pub fn is_second(&self, nth: usize) -> bool {
-        self.first_of(nth).is_some()
-    }
-
-    /// Both answers of each question that was asked twice.
-    pub fn asked_twice(&self) -> impl Iterator<Item = (&Answer, &Answer)> {
-        let answer = |nth: usize| self.asks[nth].result.as_ref()?.as_ref().ok();
-        (0..self.asks.len()).filter_map(move |nth| Some((answer(self.first_of(nth)?)?, answer(nth)?)))
-    }
-
-    /// Answers that came from caches, as far as that can be told.
-    pub fn from_caches(&self) -> impl Iterator<Item = (&Ask, &Answer)> {
-        let answered = self.asks.iter().filter_map(|ask| Some((ask, ask.result.as_ref()?.as_ref().ok()?)));
-        answered.filter(|(ask, _)| !self.reached_index(ask))
-    }
-
-    /// A canary's answer to who asks plainly, whoever gave it, and the index's; none where one of the two is missing.
-    pub fn asked_both_ways(&self, canary: &str) -> Option<(&Answer, &Answer)> {
-        let by = |variant: Variant| {
-            let ask = self.asks.iter().find(|ask| ask.canary == canary && ask.variant == variant)?;
-            Some((ask, ask.result.as_ref()?.as_ref().ok()?))
-        };
-        let (_, plain) = by(Variant::Plain)?;
-        let (_, index) = by(Variant::Fresh).filter(|(ask, _)| self.reached_index(ask))?;
-        Some((plain, index))
-    }
-
-    fn first_of(&self, nth: usize) -> Option<usize> {
-        let again = self.asks.get(nth).filter(|ask| ask.result.is_some() && self.reached_index(ask))?;
-        let is_first =
-            |ask: &&Ask| ask.canary == again.canary && ask.variant == again.variant && self.reached_index(ask);
-        self.asks[..nth].iter().position(|ask| ask.result.is_some() && is_first(&ask))
     }
 
     /// The first fault of a stage, in the order met.

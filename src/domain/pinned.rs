@@ -32,7 +32,7 @@ pub struct Pinned {
 }
 
 /// How one canary was answered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PinnedCanary {
     /// The declaration it was asked by; under another one nothing is known of it.
     pub definition_hash: String,

@@ -433,12 +433,17 @@ fn a_canary_whose_source_was_taken_out_wakes_nobody() {
             monitor.rules.freshness = Some(FreshnessRule { older_than, shrinks, severity, line: 1 });
         })
     };
-    let rows: [(&str, &str, &[&str]); 5] = [
+    let rows: [(&str, &str, &[&str]); 6] = [
         ("it is out of date", "..ggw", &["5 opened quality canary_stale"]),
         (
             "until it finds something again",
             "..ggw..",
             &["5 opened quality canary_stale", "7 resolved quality recovered"],
+        ),
+        (
+            "which then says nothing of the next time",
+            "..ggw..ggn",
+            &["5 opened quality canary_stale", "7 resolved quality recovered", "10 opened quality wrong_results"],
         ),
         ("where nobody read the whole list, it is harm", "..ggn", &["5 opened quality wrong_results"]),
         ("and where half of the corpus is gone", "..ggh", &["5 opened quality wrong_results"]),

@@ -120,6 +120,9 @@ impl MonitorState {
         if let Some(unlisted) = &beat.seen.unlisted {
             self.unlisted.clone_from(unlisted);
         }
+        // What finds its source again is not out of date; when it loses it once more, the list is read once more.
+        let is_right = |canary: &CanaryState| matches!(canary.last, Some(AskVerdict::Right { .. }));
+        self.unlisted.retain(|id| !self.canaries.get(id).is_some_and(is_right));
         if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools, beat.now)) {
             decisions.push(Decision::ToolsSettled);
         }

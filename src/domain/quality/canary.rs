@@ -302,17 +302,7 @@ mod tests {
             let verdict = judge(canary, &search(false), None, &answer);
             assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
         }
-        let pinned = PinnedCanary {
-            definition_hash: String::new(),
-            lists: Vec::new(),
-            top_score: None,
-            results: (1, 1),
-            chars: None,
-            first_chars: None,
-            text_chars: Some((100, 120)),
-            repeats: false,
-            sorted: false,
-        };
+        let pinned = PinnedCanary { text_chars: Some((100, 120)), ..PinnedCanary::default() };
         let form = PinnedForm { pinned: &pinned, least: 0.5 };
         let of = |text: &str, chars| {
             let kept = KeptText { name: "text:ab".into(), bytes: 0, chars, begins: "".into() };

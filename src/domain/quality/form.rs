@@ -122,17 +122,7 @@ mod tests {
     #[test]
     fn a_text_is_as_long_as_pinned_or_far_from_it() {
         use FailureReason as R;
-        let pinned = |text_chars| PinnedCanary {
-            definition_hash: String::new(),
-            lists: Vec::new(),
-            top_score: None,
-            results: (1, 1),
-            chars: None,
-            first_chars: None,
-            text_chars,
-            repeats: false,
-            sorted: false,
-        };
+        let pinned = |text_chars| PinnedCanary { text_chars, ..PinnedCanary::default() };
         let (usual, document, unknown) = (Some((400, 440)), Some((15_000, 15_000)), None);
         let rows = [
             (usual, 410, None, "as pinned"),

@@ -5,12 +5,12 @@
 //! by the monitor's JSON pointers, at a list or at columns. Where there is none, the text itself may be what is judged.
 
 mod admissions;
+mod call_result;
 pub(crate) mod as_read;
 mod columns;
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -20,9 +20,10 @@ use crate::domain::search::{Search, SearchFields};
 use crate::domain::wanted::{Pattern, TextSigns};
 use crate::probe::decode::answer::admissions::{admissions, cache_word};
 use crate::probe::decode::answer::as_read::{as_read, blocks_as_read};
+use crate::probe::decode::answer::call_result::{CallResult, ContentBlock, call_result};
 use crate::probe::decode::answer::columns::{OF_A_ROW, rows};
 use crate::probe::decode::rpc::Misfit;
-use crate::untrusted_text::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt, readable};
+use crate::untrusted_text::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt};
 
 /// Characters of one text looked at for questions: a long chunk's beginning.
 const PASSAGE_CHARS_MAX: usize = 2_000;
@@ -84,38 +85,6 @@ const CONTENTS: [&str; 8] =
 const SCORES: [&str; 7] =
     ["/score", "/final_score", "/similarity", "/relevance_score", "/relevance", "/semantic_score", "/metadata/score"];
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CallResult<'a> {
-    #[serde(borrow)]
-    result_type: Option<&'a RawValue>,
-    #[serde(borrow)]
-    ttl_ms: Option<&'a RawValue>,
-    #[serde(borrow)]
-    cache_scope: Option<&'a RawValue>,
-    #[serde(borrow)]
-    structured_content: Option<&'a RawValue>,
-    #[serde(default)]
-    content: Vec<ContentBlock>,
-    #[serde(default)]
-    is_error: bool,
-}
-
-#[derive(Deserialize)]
-struct ContentBlock {
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
-    resource: Option<Value>,
-}
-
-impl ContentBlock {
-    /// Its text, or that of the resource in it; none: an image, a link.
-    fn told(&self) -> Option<&str> {
-        self.text.as_deref().or_else(|| self.resource.as_ref()?.get("text")?.as_str())
-    }
-}
-
 /// The JSON that a tool's result carries: structured content first, then each text block that is JSON.
 pub(crate) struct Carried {
     /// Readable values, the likeliest first.
@@ -148,15 +117,6 @@ const COMPLETE: &str = r#""complete""#;
 /// `ToolError` where the tool says `isError: true`; `BadResult` where it is no tools/call result.
 pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
     carried(call_result(result)?, true)
-}
-
-fn call_result(result: &RawValue) -> Result<CallResult<'_>, Misfit> {
-    // A struct can be read from an array, too.
-    let object = Some(result.get()).filter(|text| text.starts_with('{'));
-    object.and_then(|text| serde_json::from_str(text).ok()).ok_or_else(|| Misfit {
-        kind: FaultKind::BadResult,
-        detail: format!("no tools/call result: {}", readable(result.get().as_bytes())),
-    })
 }
 
 /// `is_read`: somebody looks for words in its text.
