@@ -3,5 +3,24 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests/install.sh
+# Programs of others, which take their time to start: they are waited for beside the tests that compute.
+beside=(old_releases real_servers third_party)
+own=()
+for path in {.,reference,bench,bench/others,outbound}/tests/{*.rs,*/main.rs}; do
+    [ -e "$path" ] || continue
+    name=${path#*tests/}
+    name=${name%/main.rs}
+    name=${name%.rs}
+    case " ${beside[*]} " in *" $name "*) ;; *) own+=(--test "$name") ;; esac
+done
 # Journeys wait for servers far more than they compute, so more of them run at once than there are cores.
-RUST_TEST_THREADS=8 cargo test --locked --workspace --no-fail-fast -- --include-ignored
+run() { RUST_TEST_THREADS=8 cargo test --locked --workspace --no-fail-fast "$@" -- --include-ignored; }
+cargo test --locked --workspace --no-run
+log=target/tests-beside.log
+run "${beside[@]/#/--test=}" >"$log" 2>&1 &
+failed=0
+run --lib --bins "${own[@]}" || failed=1
+run --doc || failed=1
+wait $! || failed=1
+cat "$log"
+exit "$failed"

@@ -75,7 +75,8 @@ fn answers(seen: &mut Observation, sources: &[&str], score: f64, chars: u32) {
 const USUAL: [&str; 4] = ["a.md", "b.md", "c.md", "d.md"];
 
 /// `.` as pinned, `l` other lists, `s` other scores, `b` both, `c` short chunks, `p` partial, `v` no vectors, `V` the same
-/// where words alone find one result, `k` one result for all, `m` another model, `w` noise alone.
+/// where words alone find one result, `k` one result for all, `m` another model, `w` noise alone, `g` a first score of its
+/// own for each question where all were one, `G` the same, and two of them lose their source.
 fn beats(scene: &mut Scene, beats: &str) {
     for look in beats.chars() {
         scene.beat(60, |seen| {
@@ -96,6 +97,12 @@ fn beats(scene: &mut Scene, beats: &str) {
                     'V' | 'k' => answer.hits.truncate(1),
                     'm' if is_meaning => answer.hits.iter_mut().for_each(|hit| hit.source = format!("n{at}.md")),
                     'm' => answer.hits[1..].iter_mut().for_each(|hit| hit.source.insert(0, 'n')),
+                    'g' | 'G' => {
+                        answer.hits[0].score = Some(0.5 - at as f64 / 100.0);
+                        if look == 'G' && at < 2 {
+                            answer.hits[0].source = "n.md".to_owned();
+                        }
+                    }
                     'w' => answer.hits.iter_mut().for_each(|hit| hit.source = format!("n{at}.md")),
                     _ => {}
                 }
@@ -111,6 +118,11 @@ fn check(sentence: &str, monitor: Monitor, looks: &str, told: &[&str]) {
 }
 
 #[test]
+fn who_scores_otherwise_is_named_where_sources_are_lost() {
+    check("two of twelve", pinned(), ".GGG", &["4 opened quality reranker_changed"]);
+}
+
+#[test]
 fn a_change_is_noted_and_wakes_nobody() {
     check("lists that moved, in two rounds", pinned(), ".ll", &["3 opened quality ranking_changed"]);
     check("one round is chance", pinned(), ".l.l.", &[]);
@@ -122,6 +134,12 @@ fn a_change_is_noted_and_wakes_nobody() {
     );
     check("scores that moved", pinned(), "sss", &["2 opened quality score_shift"]);
     check("lists and scores at once", pinned(), "bbb", &["2 opened quality reranker_changed"]);
+    check(
+        "scores that cease to be ranks are somebody else's",
+        pinned(),
+        "ggg.",
+        &["2 opened quality reranker_changed", "4 resolved quality recovered"],
+    );
     check(
         "chunks that were cut anew explain what else moved",
         pinned(),
@@ -446,7 +464,7 @@ fn a_canary_whose_source_was_taken_out_wakes_nobody() {
             &["5 opened quality canary_stale", "7 resolved quality recovered", "10 opened quality wrong_results"],
         ),
         ("where nobody read the whole list, it is harm", "..ggn", &["5 opened quality wrong_results"]),
-        ("and where half of the corpus is gone", "..ggh", &["5 opened quality wrong_results"]),
+        ("and where half of the corpus is gone, that is it", "..ggh", &["5 opened quality corpus_truncated"]),
         ("what others lose does", "..ggwvvvv", &["5 opened quality canary_stale", "8 updated quality vector_arm_down"]),
     ];
     for (sentence, looks, told) in rows {

@@ -42,7 +42,8 @@ impl FaultyStore {
 impl Store for FaultyStore {
     async fn connect(&self, patience: Patience) -> Result<Box<dyn Connection>, StoreError> {
         let inner = self.inner.connect(patience).await?;
-        Ok(Box::new(FaultyConnection { inner, faults: self.faults.clone(), started: self.started, waits: false }))
+        let (faults, started) = (self.faults.clone(), self.started);
+        Ok(Box::new(FaultyConnection { inner, faults, started, reads: patience == Patience::Search, waits: false }))
     }
 
     fn pool(&self) -> PoolFigures {
@@ -80,6 +81,8 @@ struct FaultyConnection {
     inner: Box<dyn Connection>,
     faults: Faults,
     started: Instant,
+    /// Whether it is a reader's: whoever writes sees what there is.
+    reads: bool,
     /// Whether the vector retriever waits the next time: a search asks for words first, health for vectors alone.
     waits: bool,
 }
@@ -178,8 +181,18 @@ impl Connection for FaultyConnection {
         Ok(Some(chunk))
     }
 
+    /// What the corpus has lost is on no list either.
     async fn sources(&mut self) -> Result<Vec<StoredSource>, StoreError> {
-        self.inner.sources().await
+        let sources = self.inner.sources().await?;
+        let affected = if self.reads { self.affected().await? } else { FaultActivation::default() };
+        if affected.hides_none() {
+            return Ok(sources);
+        }
+        let left = sources.into_iter().map(|source| {
+            let there = (0..source.chunk_count).filter(|ordinal| !affected.hides(&source.source, *ordinal));
+            StoredSource { chunk_count: there.count().try_into().unwrap_or(source.chunk_count), ..source }
+        });
+        Ok(left.filter(|source| source.chunk_count > 0).collect())
     }
 
     async fn text(&mut self, source: &str) -> Result<Option<String>, StoreError> {

@@ -94,8 +94,9 @@ async fn what_fails_fails_as_it_says() {
     let (near, far) = ("\"ok\" false near", "\"ok\" false far");
     check("another steps in, and nobody is told", down("fallback"), boiler(), nearness, near, far).await;
     let newest = json!({"corpus_truncated": {"mode": "newest", "share": 0.17}});
-    check("the newest of six is missing", newest.clone(), of_newest(), outcome, "1 hits", "0 hits").await;
-    check("and no other", newest, of_boiler(), outcome, "2 hits", "2 hits").await;
+    check("the newest of six was never there", newest.clone(), of_newest(), outcome, "1 hits", "SOURCE_UNKNOWN").await;
+    check("and no other", newest.clone(), of_boiler(), outcome, "2 hits", "2 hits").await;
+    check("nor is it on the list", newest, ("list_sources", json!({})), chunks, "8", "7").await;
 }
 
 #[tokio::test]

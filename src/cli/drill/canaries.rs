@@ -3,6 +3,7 @@
 use anyhow::Context;
 use serin_reference::data::question::{Expected, JudgedQuestion, QuestionKind};
 
+use crate::cli::drill::shape::Shape;
 use crate::domain::monitor::{Canary, CanaryKind};
 
 /// Questions about the reference server's own documentation, with the sources that answer them.
@@ -35,14 +36,16 @@ pub(super) fn notice(nth: usize) -> String {
     format!("notices/{}.md", nth + 1)
 }
 
-/// The marks, then every golden question, as canaries.
+/// The marks, where a keyword arm can find them, then every golden question, as canaries. Vectors alone bring a notice by
+/// chance, and the next documents push it out.
 ///
 /// # Errors
 /// A line of the file that is no question.
-pub(super) fn golden() -> anyhow::Result<Vec<Golden>> {
+pub(super) fn golden(shape: Shape) -> anyhow::Result<Vec<Golden>> {
     let lines = GOLDEN.lines().filter(|line| !line.trim().is_empty());
     let golden = lines.map(|line| Ok(of(serde_json::from_str(line).context("a golden question")?)));
-    let marks = MARKS.iter().enumerate().map(|(nth, mark)| {
+    let marks = if shape == Shape::Cosine { &[][..] } else { &MARKS[..] };
+    let marks = marks.iter().enumerate().map(|(nth, mark)| {
         let expected = vec![Expected { source: notice(nth), grade: 2 }];
         let (id, query) = (format!("mark-{mark}"), (*mark).to_owned());
         Ok(of(JudgedQuestion { id, kind: QuestionKind::Keyword, query, expected }))

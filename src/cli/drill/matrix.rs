@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::cli::drill::shape::Shape;
 use crate::cli::drill::watcher::Told;
@@ -102,7 +102,8 @@ impl Cell {
         let told = |told: &[Told]| -> Vec<Value> {
             let one = |told: &Told| {
                 json!({"beat": told.beat, "signal": told.signal.slug(), "reason": told.reason.slug(),
-                    "or_else": told.or_else, "severity": told.severity.slug(), "summary": told.summary})
+                    "or_else": told.or_else, "severity": told.severity.slug(), "summary": told.summary,
+                    "evidence": told.evidence.iter().map(|one| (one.key.clone(), one.value.clone().into())).collect::<Map<_, _>>()})
             };
             told.iter().map(one).collect()
         };

@@ -11,7 +11,7 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, CanaryRound, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation, Stage, ToolsSeen};
-use crate::domain::outcome::Outcome;
+use crate::domain::outcome::{Evidence, Outcome};
 use crate::domain::rate_limit::{Spent, spare_calls};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::route::Route;
@@ -39,6 +39,8 @@ pub(super) struct Told {
     pub(super) severity: Severity,
     /// Its headline.
     pub(super) summary: String,
+    /// What the headline stands on.
+    pub(super) evidence: Vec<Evidence>,
 }
 
 impl Told {
@@ -52,6 +54,7 @@ impl Told {
             or_else: other.map(|other| other.value.clone()),
             severity: *severity,
             summary: summary.clone(),
+            evidence: evidence.clone(),
         }
     }
 }

@@ -98,6 +98,7 @@ impl MonitorState {
                     listed("past_caches", index),
                 ],
                 is_rescaled: false,
+                is_regraded: false,
             });
         }
         if !self.changes.is_elevated(ChangeCheck::Caches) {
@@ -111,7 +112,7 @@ impl MonitorState {
         let answers = self.compared(pinned, beat.monitor, beat.now);
         let found = |said: String, evidence: Evidence| {
             let said = format!("{said}, no right answer is lost");
-            Judged::Other(Found { said, evidence: vec![evidence], is_rescaled: false })
+            Judged::Other(Found { said, evidence: vec![evidence], is_rescaled: false, is_regraded: false })
         };
         match (chunks_resized(&answers, chunks), chunks_recut(&answers)) {
             (Judged::Other(ratio), _) => {
@@ -143,9 +144,12 @@ impl MonitorState {
         let lists = match lists_moved(&compared, &monitor.rules.quality.checks.lists) {
             Judged::Unknown => Judged::Unknown,
             Judged::Same => Judged::Same,
-            Judged::Other(moved) => {
-                Judged::Other(Found { said: moved.said(), evidence: moved.evidence(), is_rescaled: false })
-            }
+            Judged::Other(moved) => Judged::Other(Found {
+                said: moved.said(),
+                evidence: moved.evidence(),
+                is_rescaled: false,
+                is_regraded: false,
+            }),
         };
         let scores = match scores_moved(&compared, pinned.scale) {
             Judged::Unknown => Judged::Unknown,
@@ -154,6 +158,7 @@ impl MonitorState {
                 said: moved.said(),
                 evidence: moved.evidence(),
                 is_rescaled: moved.is_rescaled(),
+                is_regraded: moved.shared.is_some(),
             }),
         };
         self.changes.round = None;
@@ -210,6 +215,7 @@ fn judge_twice(beat: Beat<'_>) -> Judged<Found> {
         said: format!("one question asked twice brings {brings}"),
         evidence: vec![listed("first", first), listed("again", again)],
         is_rescaled: false,
+        is_regraded: false,
     })
 }
 
@@ -227,5 +233,6 @@ fn admitted(words: &[String]) -> Found {
         said: format!("answers say of themselves: {}", words.join(", ")),
         evidence: vec![Evidence::new("self_reported", words.join(", "))],
         is_rescaled: false,
+        is_regraded: false,
     }
 }

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::incident::{Incident, Need, Thresholds, step};
 use crate::domain::monitor::Monitor;
 use crate::domain::outcome::Evidence;
-use crate::domain::quality::changes::{ChangeCheck, Judged};
+use crate::domain::quality::changes::{ChangeCheck, FIRST_SCORES_SHARED, Judged, LISTS_MOVED};
 use crate::domain::quality::ranking::fingerprint;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::QualityChecks;
@@ -53,6 +53,8 @@ pub(super) struct Found {
     pub(super) evidence: Vec<Evidence>,
     /// Whether scores are on another scale.
     pub(super) is_rescaled: bool,
+    /// Whether scores became ranks in disguise, or cease to be, which no list has to move for.
+    pub(super) is_regraded: bool,
 }
 
 impl Changes {
@@ -127,9 +129,10 @@ impl Changes {
             Some((reason, check.rule(checks).severity?, self.found(check)?.said.clone()))
         };
         let reranked = || {
-            let (lists, scores) = (self.found(C::Lists)?, self.found(C::Scores)?);
-            let said = format!("{}; {}", lists.said, scores.said);
-            scores.is_rescaled.then_some((FailureReason::RerankerChanged, checks.reranker?, said))
+            let scores = self.found(C::Scores)?;
+            let lists = self.found(C::Lists).filter(|_| scores.is_rescaled);
+            let said = lists.map(|lists| format!("{}; ", lists.said)).unwrap_or_default() + &scores.said;
+            (lists.is_some() || scores.is_regraded).then_some((FailureReason::RerankerChanged, checks.reranker?, said))
         };
         let moved = || {
             by(C::Caches, FailureReason::CacheStale)
@@ -149,6 +152,8 @@ impl Changes {
 
     /// Goes on from an incident that told of it.
     pub(super) fn restore(&mut self, incident: &Incident) {
+        let has = |key: &str| incident.evidence.iter().any(|one| one.key == key);
+        let is_regraded = has(FIRST_SCORES_SHARED);
         let checks: &[ChangeCheck] = match incident.reason {
             FailureReason::SelfReportedDegradation => &[ChangeCheck::SelfReported],
             FailureReason::InconsistentResults => &[ChangeCheck::Relations],
@@ -157,13 +162,14 @@ impl Changes {
             FailureReason::ChunkingChanged => &[ChangeCheck::Chunks],
             FailureReason::RankingChanged => &[ChangeCheck::Lists],
             FailureReason::ScoreShift => &[ChangeCheck::Scores],
+            FailureReason::RerankerChanged if is_regraded && !has(LISTS_MOVED) => &[ChangeCheck::Scores],
             FailureReason::RerankerChanged => &[ChangeCheck::Lists, ChangeCheck::Scores],
             _ => return,
         };
         let said = incident.summary.split_once(": ").map_or(&*incident.summary, |(_, said)| said).to_owned();
         let asked = incident.evidence.iter().find(|one| *one.key == *ASKED_BOTH_WAYS);
         self.both_ways = asked.map(|one| one.value.as_str().into());
-        let found = Found { said, evidence: incident.evidence.clone(), is_rescaled: checks.len() > 1 };
+        let found = Found { said, evidence: incident.evidence.clone(), is_rescaled: checks.len() > 1, is_regraded };
         for check in checks {
             let state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
             self.standing[*check as usize] = Some(Box::new(Standing { state, found: found.clone() }));

@@ -214,9 +214,11 @@ impl MonitorState {
         let rule = &beat.monitor.rules.quality;
         let horizon = self.horizon(beat.now);
         let is_inconsistent = self.changes.is_elevated(ChangeCheck::Relations);
-        let corpus_holds = beat.monitor.rules.freshness.as_ref().is_some_and(|rule| self.sources.holds(&rule.shrinks));
+        let shrinks = beat.monitor.rules.freshness.as_ref().map(|rule| rule.shrinks);
+        let corpus_holds = shrinks.is_some_and(|shrinks| self.sources.holds(&shrinks));
         let known = Known {
             unlisted: if corpus_holds { &self.unlisted } else { &[] },
+            missing: shrinks.and_then(|shrinks| self.sources.missing(&shrinks)),
             pinned: beat.monitor.pinned.as_deref(),
             is_inconsistent,
             is_steady: !is_inconsistent && beat.monitor.asks_twice(),
@@ -248,7 +250,7 @@ impl MonitorState {
             return (reading(level, figure, samples), Some(change).filter(|_| fresh.answers));
         }
         let cause = diagnosis.filter(|_| fresh.answers).map(|found| {
-            let Diagnosis { reason, extent, summary, was, mut evidence } = found;
+            let Diagnosis { reason, extent, is_slide, summary, was, mut evidence } = found;
             let answers = beat.seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().ok());
             let words = self_reported(answers).join(", ");
             evidence.extend((!words.is_empty()).then(|| Evidence::new("self_reported", words)));
@@ -257,6 +259,7 @@ impl MonitorState {
             evidence.extend(sources.map(|count| Evidence::new(SOURCES_KNOWN, count.to_string())));
             let loudest = match reason {
                 FailureReason::CanaryStale => Severity::Notice,
+                _ if is_slide => Severity::Ticket,
                 _ if self.after(beat.monitor).may_page => Severity::Page,
                 _ => Severity::Ticket,
             };

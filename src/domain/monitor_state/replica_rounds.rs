@@ -40,7 +40,7 @@ impl MonitorState {
             Judged::Same => Judged::Same,
             Judged::Other(apart) => {
                 let (said, evidence) = (apart.said(&original.id), apart.evidence(&original.id));
-                Judged::Other(Found { said, evidence, is_rescaled: false })
+                Judged::Other(Found { said, evidence, is_rescaled: false, is_regraded: false })
             }
         };
         self.changes.round_of_both = Some(beat.now);

@@ -4,6 +4,8 @@
 //! Change is no damage: a corpus that grows moves lists, and nobody is woken for it. Each function judges what was
 //! observed against what is pinned, and says where that is too little.
 
+use std::collections::BTreeMap;
+
 use crate::domain::answer::Answer;
 use crate::domain::monitor::Monitor;
 use crate::domain::outcome::Evidence;
@@ -29,6 +31,14 @@ pub(crate) const OFF: &str = "is switched off in the file";
 /// A scale is another one where scores are larger or smaller by so large a part of themselves: a corpus that grows moves
 /// them by less, a reranker that is switched by far more.
 const RESCALED_BY: f64 = 0.25;
+/// Scores that are ranks in disguise are few: half of the canaries share their first score with another. Those of a model
+/// are as many as there are questions; by rounding a tenth is shared at most.
+const SHARED_MANY: f64 = 0.5;
+const SHARED_FEW: f64 = 0.25;
+/// The evidence key of lists that moved.
+pub(crate) const LISTS_MOVED: &str = "lists_moved";
+/// The evidence key of scores that became ranks in disguise, or cease to be.
+pub(crate) const FIRST_SCORES_SHARED: &str = "first_scores_shared";
 /// What a server says of itself, as far as it is told.
 const WORDS_MAX: usize = 4;
 
@@ -59,6 +69,13 @@ impl Compared<'_> {
         Baseline { pinned: Some(self.pinned), before: None }.overlap(self.look)
     }
 
+    /// Whether its first score is another one than pinned, by more than its jitter and what rounding makes of it; none
+    /// without a score.
+    pub(crate) fn is_rescored(&self) -> Option<bool> {
+        let (now, pinned, jitter) = self.scores()?;
+        Some((now - pinned).abs() > (JITTERS * jitter).max(MOVED_MIN * pinned.abs()))
+    }
+
     /// The first score as it is and as it is pinned, and its jitter.
     fn scores(&self) -> Option<(f64, f64, f64)> {
         let pinned = self.pinned.top_score?;
@@ -83,7 +100,7 @@ impl ListsMoved {
 
     pub(crate) fn evidence(&self) -> Vec<Evidence> {
         vec![
-            Evidence::new("lists_moved", format!("{} of {}", self.moved, self.of)),
+            Evidence::new(LISTS_MOVED, format!("{} of {}", self.moved, self.of)),
             Evidence::new("overlap", format!("{:.2} by rank, {:.2} as sets (medians)", self.rbo, self.jaccard)),
         ]
     }
@@ -122,10 +139,17 @@ pub(crate) struct ScoresMoved {
     pub(crate) medians: (f64, f64),
     /// The lowest and the highest score that was pinned.
     pub(crate) scale: Option<(f64, f64)>,
+    /// Canaries that share their first score with another, now and as pinned, where scores became ranks in disguise or cease
+    /// to be: somebody else gives them.
+    pub(crate) shared: Option<(usize, usize)>,
 }
 
 impl ScoresMoved {
     pub(crate) fn said(&self) -> String {
+        if let Some((now, pinned)) = self.shared {
+            let all = self.up + self.down;
+            return format!("{now} canaries share a first score with another and {pinned} did, of {all} that moved");
+        }
         let (count, way) = if self.up >= self.down { (self.up, "rose") } else { (self.down, "fell") };
         format!("first scores of {count} of {} canaries {way}, no right answer is lost", self.up + self.down)
     }
@@ -133,7 +157,7 @@ impl ScoresMoved {
     /// Whether that is another scale, and no drift.
     pub(crate) fn is_rescaled(&self) -> bool {
         let (now, pinned) = self.medians;
-        (now - pinned).abs() > RESCALED_BY * pinned.abs()
+        self.shared.is_some() || (now - pinned).abs() > RESCALED_BY * pinned.abs()
     }
 
     pub(crate) fn evidence(&self) -> Vec<Evidence> {
@@ -143,12 +167,16 @@ impl ScoresMoved {
             Evidence::new("scores_moved", format!("{} up, {} down (sign test, p = {:.5})", self.up, self.down, self.p)),
             Evidence::new("first_score", format!("{now:.4}, {pinned:.4} is pinned (medians)")),
         ];
-        moved.into_iter().chain(scale).collect()
+        let shared = self.shared.map(|(now, pinned)| {
+            Evidence::new(FIRST_SCORES_SHARED, format!("by {now} canaries, by {pinned} as pinned"))
+        });
+        moved.into_iter().chain(scale).chain(shared).collect()
     }
 }
 
 /// Check 6: whether first scores of a whole round moved, by a paired sign test of each minus its pinned one, and by more
-/// than five times their jitter. `scale` is what the lock says of all scores.
+/// than five times their jitter; or whether they became ranks in disguise, or cease to be. `scale` is what the lock says of
+/// all scores.
 ///
 /// The sign test: Conover, Practical Nonparametric Statistics, 3rd ed., 1999, §3.4; ties are left out.
 pub(crate) fn scores_moved(round: &[Compared<'_>], scale: Option<(f64, f64)>) -> Judged<ScoresMoved> {
@@ -162,10 +190,25 @@ pub(crate) fn scores_moved(round: &[Compared<'_>], scale: Option<(f64, f64)>) ->
     let (p, moved) = (sign_test(up, down), of(|(now, pinned, _)| now - pinned).abs());
     let jitter = of(|(.., jitter)| *jitter);
     let least = MOVED_MIN * of(|(_, pinned, _)| pinned.abs());
-    if p >= P_BELOW || moved <= JITTERS * jitter || moved <= least {
+    let shared = regraded(&scores);
+    if shared.is_none() && (p >= P_BELOW || moved <= JITTERS * jitter || moved <= least) {
         return Judged::Same;
     }
-    Judged::Other(ScoresMoved { up, down, p, medians: (of(|(now, ..)| *now), of(|(_, pinned, _)| *pinned)), scale })
+    let medians = (of(|(now, ..)| *now), of(|(_, pinned, _)| *pinned));
+    Judged::Other(ScoresMoved { up, down, p, medians, scale, shared })
+}
+
+/// How many share their first score with another now, and as pinned, where that says that somebody else gives the scores.
+fn regraded(scores: &[(f64, f64, f64)]) -> Option<(usize, usize)> {
+    let shared = |part: fn(&(f64, f64, f64)) -> f64| {
+        let mut counts = BTreeMap::<u64, usize>::new();
+        scores.iter().for_each(|one| *counts.entry(part(one).to_bits()).or_default() += 1);
+        counts.into_values().filter(|count| *count > 1).sum::<usize>()
+    };
+    let (now, pinned) = (shared(|(now, ..)| *now), shared(|(_, pinned, _)| *pinned));
+    let share = |count: usize| count as f64 / scores.len() as f64;
+    let (few, many) = (share(now.min(pinned)), share(now.max(pinned)));
+    (few <= SHARED_FEW && many >= SHARED_MANY).then_some((now, pinned))
 }
 
 /// The chance, two-sided, that fair coins fall as unevenly as this.

@@ -13,12 +13,15 @@ use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
 use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::changes::{Compared, Judged, lists_moved, scores_moved};
 use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::quality::corpus::SourcesMissing;
 use crate::domain::quality::extent::{CanaryHeard, Extent, Horizon, Roll, Tense};
 use crate::domain::quality::look::{Baseline, Look};
 use crate::domain::quality::ranking::fingerprint;
 use crate::domain::reason::FailureReason;
 use crate::domain::rules::ListsCheck;
 
+/// A few of the canaries are a quarter at most.
+const SLIDE_PART: usize = 4;
 /// Unrelated questions that have to get one and the same list before it is called constant.
 const CONSTANT_LISTS_MIN: usize = 3;
 
@@ -28,6 +31,8 @@ pub(crate) struct Diagnosis {
     /// The cause, as far as the wrong answers that stand say it.
     pub reason: FailureReason,
     pub extent: Extent,
+    /// Whether a few sources come lower than they may, and nothing else is wrong.
+    pub is_slide: bool,
     /// One line, without the monitor's name.
     pub summary: String,
     /// The same for when it is over.
@@ -49,12 +54,29 @@ pub(crate) struct Known<'a> {
     pub(crate) lists: ListsCheck,
     /// Canaries, by id, whose sources left a corpus that is otherwise there.
     pub(crate) unlisted: &'a [String],
+    /// Sources that are gone from the server's whole list of them.
+    pub(crate) missing: Option<SourcesMissing>,
 }
 
 impl Known<'_> {
+    /// The lowest and the highest score that is pinned.
+    fn scale(&self) -> Option<(f64, f64)> {
+        self.pinned.and_then(|pinned| pinned.scale)
+    }
+
     /// Whether a wrong canary asks for a source that was taken out.
     fn has_left(&self, canary: &Canary, state: &CanaryState) -> bool {
         state.wrong_reason() == Some(FailureReason::WrongResults) && self.unlisted.contains(&canary.id)
+    }
+
+    /// What the list of sources proves: where it is shorter, what may be a loss of sources is one.
+    fn with_missing(&self, named: Option<Named>, symptom: FailureReason) -> Option<Named> {
+        use FailureReason as R;
+        let may_be = match &named {
+            Some(named) => [Some(named.reason), named.or_else].contains(&Some(R::CorpusTruncated)),
+            None => matches!(symptom, R::WrongResults | R::EmptyResults),
+        };
+        if self.missing.is_some() && may_be { Some(Named::surely(R::CorpusTruncated)) } else { named }
     }
 
     /// Where every canary that is confirmed wrong asks for what was taken out, others count once they are confirmed too: what
@@ -102,12 +124,15 @@ pub(crate) fn diagnose(
             _ => {
                 let seen = symptoms(&roll, known, horizon);
                 let broken = |is_steady| broken(&seen, symptom, horizon.turned_at.is_some(), is_steady);
-                // Where no part is broken, another order on another scale is what lost the source.
-                let reranked = || {
-                    let named = rescaled(&compared(&roll, known, horizon), known);
-                    named.filter(|named| named.reason == FailureReason::RerankerChanged)
-                };
-                broken(false).or_else(reranked).or_else(|| broken(known.is_steady))
+                let compared = compared(&roll, known, horizon);
+                let scorer = || other_scorer(&compared, known).filter(|_| are_all_rescored(&roll, known));
+                // Where no part is broken, another order on another scale is what lost the source; and who else gives the
+                // scores loses sources of both kinds too.
+                let is_regraded = is_regraded(&compared);
+                let broken_first =
+                    broken(false).filter(|named| !is_regraded || named.reason != FailureReason::CorpusTruncated);
+                let named = broken_first.or_else(scorer).or_else(|| broken(known.is_steady));
+                known.with_missing(named, symptom)
             }
         }
     });
@@ -121,15 +146,21 @@ pub(crate) fn diagnose(
     let mut wrong_so = wrong.iter().filter(|(_, state)| is_wrong_so(state)).peekable();
     let by_text =
         wrong_so.peek().is_some() && wrong_so.all(|(canary, _)| canary.text.is_some() && canary.expect.is_empty());
-    let cause = named.as_ref().map(|named| format!("{}: ", named.said())).unwrap_or_default();
+    let is_slide = named.is_none() && symptom == FailureReason::WrongResults && are_lower(&wrong, extent.asked);
+    let missing =
+        known.missing.filter(|_| named.as_ref().is_some_and(|named| named.reason == FailureReason::CorpusTruncated));
+    let lower = if is_slide { "sources come lower than they may: " } else { "" };
+    let cause = named.as_ref().map_or_else(|| lower.to_owned(), |named| format!("{}: ", named.said()));
     let said = |tense| format!("{cause}{}", extent.said(symptom, by_text, tense, horizon.now));
     let now = if extent.stands() { said(Tense::Now) } else { extent.turning(horizon.now) };
     Some(Diagnosis {
         reason: named.as_ref().map_or(symptom, |named| named.reason),
         extent,
+        is_slide,
         summary: format!("{now} ({kinds})"),
         was: format!("{} ({kinds})", said(Tense::Past)),
         evidence: [
+            missing.map(SourcesMissing::evidence).unwrap_or_default(),
             named.map(|named| named_evidence(&named, symptom)).unwrap_or_default(),
             evidence(&extent, kinds, &wrong),
         ]
@@ -148,11 +179,32 @@ fn compared<'a>(roll: &'a Roll<'_>, known: Known<'a>, horizon: Horizon) -> Vec<C
 
 /// Why scores are over a limit that they were below: all of them moved, and not those of one question.
 fn rescaled(compared: &[Compared<'_>], known: Known<'_>) -> Option<Named> {
-    let scale = known.pinned.and_then(|pinned| pinned.scale);
-    let Judged::Other(scores) = scores_moved(compared, scale) else { return None };
+    let Judged::Other(scores) = scores_moved(compared, known.scale()) else { return None };
     let are_lists_other = matches!(lists_moved(compared, &known.lists), Judged::Other(_));
-    let is_reranked = scores.is_rescaled() && are_lists_other;
+    let is_reranked = scores.shared.is_some() || scores.is_rescaled() && are_lists_other;
     Some(Named::surely(if is_reranked { FailureReason::RerankerChanged } else { FailureReason::ScoreShift }))
+}
+
+/// That somebody else orders the results and gives their scores.
+fn other_scorer(compared: &[Compared<'_>], known: Known<'_>) -> Option<Named> {
+    rescaled(compared, known).filter(|named| named.reason == FailureReason::RerankerChanged)
+}
+
+/// Whether scores became ranks in disguise, or cease to be.
+fn is_regraded(compared: &[Compared<'_>]) -> bool {
+    matches!(scores_moved(compared, None), Judged::Other(scores) if scores.shared.is_some())
+}
+
+/// Whether what kept its source is scored otherwise too, for the most part: where only what was lost is, the scores are those
+/// of other results, and nobody else gives them.
+fn are_all_rescored(roll: &Roll<'_>, known: Known<'_>) -> bool {
+    let kept = roll.heard.iter().filter(|(.., heard)| *heard == CanaryHeard::Right);
+    let rescored = kept.filter_map(|(canary, state, _)| {
+        let look = state.as_ref()?.look.as_deref()?;
+        Compared { look, pinned: canary.pinned(known.pinned?)? }.is_rescored()
+    });
+    let (yes, all) = rescored.fold((0, 0), |(yes, all), one| (yes + usize::from(one), all + 1));
+    yes * 2 > all || all == 0
 }
 
 /// What it could be else, and how a person tells the two apart.
@@ -239,6 +291,13 @@ fn of_cache(wrong: &[(&Canary, &CanaryState)], roll: &Roll<'_>) -> Option<(Failu
     let is_mixed_up = wrong.iter().any(is_anothers);
     let reason = if is_mixed_up { FailureReason::CacheFalseHit } else { FailureReason::CacheStale };
     Some((reason, wrong.len()))
+}
+
+/// Whether a few of many still bring their sources, below the rank within which they have to come: documents that are new do
+/// so, and callers who read on still find them.
+fn are_lower(wrong: &[(&Canary, &CanaryState)], asked: usize) -> bool {
+    let comes = |state: &CanaryState| matches!(state.last, Some(AskVerdict::Wrong { rank: Some(_), .. }));
+    wrong.len() * SLIDE_PART <= asked && wrong.iter().all(|(_, state)| comes(state))
 }
 
 /// Whether a wrong answer lost its source: one that is cut short and still has it did not.

@@ -95,13 +95,42 @@ fn first_scores_of_a_round_moved_or_did_not() {
     }
     let rescaled = |now: f64| {
         let medians = (now, 0.5);
-        ScoresMoved { up: 0, down: 24, p: 0.0, medians, scale: None }.is_rescaled()
+        ScoresMoved { up: 0, down: 24, p: 0.0, medians, scale: None, shared: None }.is_rescaled()
     };
     assert_eq!([0.3, 0.45, 0.55, 29.5].map(rescaled), [true, false, false, true], "drift is no other scale");
     let nothing = vec![look("a", None, None); 24];
     let pinned = pinned(0.5, 0.0, None);
     let round: Vec<Compared<'_>> = nothing.iter().map(|look| Compared { look, pinned: &pinned }).collect();
     assert_eq!(scores_moved(&round, None), Judged::Unknown, "a server without scores");
+}
+
+#[test]
+fn scores_become_ranks_in_disguise_or_do_not() {
+    // First scores as pinned and now, each canary's; how many share theirs now, and as pinned.
+    type Row<'r> = (&'r [f64], &'r [f64], Option<(usize, usize)>, &'r str);
+    let own: Vec<f64> = (0..12).map(|at| 0.3 + f64::from(at) / 64.0).collect();
+    let ranks: Vec<f64> = (0..12).map(|at| if at % 3 == 0 { 0.5 } else { 0.25 }).collect();
+    let drift: Vec<f64> =
+        own.iter().enumerate().map(|(at, score)| score + if at % 2 == 0 { 0.002 } else { -0.002 }).collect();
+    let mut few = own.clone();
+    few[1] = few[0];
+    let rows: [Row<'_>; 5] = [
+        (&own, &ranks, Some((12, 0)), "two values for twelve questions"),
+        (&ranks, &own, Some((0, 12)), "and back"),
+        (&own, &drift, None, "a model's scores jitter"),
+        (&ranks, &ranks, None, "ranks all along"),
+        (&own, &few, None, "two that are equal by rounding"),
+    ];
+    for (before, now, expected, sentence) in rows {
+        let pins: Vec<PinnedCanary> = before.iter().map(|score| pinned(*score, 0.0, None)).collect();
+        let looks: Vec<Look> = now.iter().map(|score| look("a", Some(rounded(*score)), None)).collect();
+        let round: Vec<_> = looks.iter().zip(&pins).map(|(look, pinned)| Compared { look, pinned }).collect();
+        let shared = match scores_moved(&round, None) {
+            Judged::Other(moved) => moved.shared,
+            Judged::Same | Judged::Unknown => None,
+        };
+        assert_eq!(shared, expected, "{sentence}");
+    }
 }
 
 #[test]

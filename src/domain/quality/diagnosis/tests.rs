@@ -1,7 +1,9 @@
 use super::*;
 use crate::domain::answer::Variant;
 use crate::domain::monitor::CanaryKind;
+use crate::domain::pinned::{PinnedCanary, PinnedScore};
 use crate::domain::quality::confirmation::AnsweredBy;
+use crate::domain::quality::ranking::Ranking;
 use crate::domain::wanted::{ExpectedText, Wanted};
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -11,6 +13,7 @@ const UNPINNED: Known<'_> = Known {
     is_steady: false,
     lists: crate::domain::rules::QualityChecks::STANDARD.lists,
     unlisted: &[],
+    missing: None,
 };
 
 #[test]
@@ -101,6 +104,114 @@ fn a_cache_is_named_where_the_index_answers_rightly() {
             }
         }
         assert_eq!(diagnose(&declared, UNPINNED, &state, horizon()).unwrap().reason, expected, "{sentence}");
+    }
+}
+
+#[test]
+fn sources_are_gone_where_their_list_is_shorter() {
+    use CanaryKind::{Keyword, Meaning};
+    use FailureReason as R;
+    let gone = Some(SourcesMissing { now: 381, known: 412 });
+    // Each canary's kind, and why it is wrong; what the list of sources says; what is told.
+    type Row<'r> = (&'r [(CanaryKind, Option<R>)], Option<SourcesMissing>, R, &'r str);
+    let rows: [Row<'_>; 4] = [
+        (
+            &[(Meaning, Some(R::WrongResults)), (Meaning, None), (Keyword, None)],
+            None,
+            R::WrongResults,
+            "one lost source",
+        ),
+        (&[(Meaning, Some(R::WrongResults)), (Meaning, None), (Keyword, None)], gone, R::CorpusTruncated, "it is why"),
+        (
+            &[(Meaning, Some(R::WrongResults)), (Meaning, Some(R::WrongResults)), (Keyword, None)],
+            gone,
+            R::VectorArmDown,
+            "a kind that is lost as a whole says more",
+        ),
+        (&[(Meaning, Some(R::ThresholdBroken)), (Keyword, None)], gone, R::ThresholdBroken, "nothing lost a source"),
+    ];
+    for (canaries, missing, expected, sentence) in rows {
+        let canaries: Vec<_> = (0..).zip(canaries).map(|(list, (kind, wrong))| (*kind, *wrong, list)).collect();
+        let (declared, state) = live(&canaries);
+        let found = diagnose(&declared, Known { missing, ..UNPINNED }, &state, horizon()).unwrap();
+        assert_eq!(found.reason, expected, "{sentence}");
+        let is_counted = found.evidence.iter().any(|one| one.key == "sources" && one.value == "381");
+        assert_eq!(is_counted, expected == R::CorpusTruncated, "{sentence}: {:?}", found.evidence);
+    }
+}
+
+#[test]
+fn a_source_that_slid_is_no_source_that_is_gone() {
+    // The rank at which each wrong canary still brings its source, of so many that were asked; whether that is a slide.
+    type Row<'r> = (&'r [Option<u32>], usize, bool, &'r str);
+    let rows: [Row<'_>; 4] = [
+        (&[Some(6)], 4, true, "one of four comes lower"),
+        (&[None], 4, false, "it does not come at all"),
+        (&[Some(6), Some(7)], 4, false, "half of them are more than a few"),
+        (&[Some(6), None], 20, false, "one of two is gone"),
+    ];
+    for (ranks, asked, expected, sentence) in rows {
+        let wrong = |at| ranks.get(at).map(|_| FailureReason::WrongResults);
+        let canaries: Vec<_> = (0..asked).map(|at| (CanaryKind::Mixed, wrong(at), at as u64)).collect();
+        let (declared, mut state) = live(&canaries);
+        for (rank, canary) in ranks.iter().zip(&declared) {
+            let known = state.get_or_insert_with(&canary.id, || CanaryState::new("", fault_at()));
+            let reason = FailureReason::WrongResults;
+            known.last = Some(AskVerdict::Wrong { reason, rank: *rank, seen: "z.md".to_owned() });
+        }
+        let found = diagnose(&declared, UNPINNED, &state, horizon()).unwrap();
+        assert_eq!(found.is_slide, expected, "{sentence}: {}", found.summary);
+        assert_eq!(found.summary.starts_with("sources come lower"), expected, "{sentence}: {}", found.summary);
+    }
+}
+
+#[test]
+fn nobody_else_gives_the_scores_where_what_is_kept_has_those_it_had() {
+    // Of 24 canaries 14 lost their source to others with lower scores; the rest has these first scores, and .5 is pinned.
+    for (kept, expected) in [(0.5, FailureReason::WrongResults), (0.1, FailureReason::RerankerChanged)] {
+        let wrong = |at| (at < 14).then_some(FailureReason::WrongResults);
+        let canaries: Vec<_> = (0..24).map(|at| (CanaryKind::Mixed, wrong(at), at)).collect();
+        let (declared, mut state) = live(&canaries);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let pinned = |canary: &Canary| PinnedCanary {
+            definition_hash: canary.definition_hash.clone(),
+            lists: vec![names(&["a", "b", "c", "d"])],
+            top_score: Some(PinnedScore { median: 0.5, mad: 0.0 }),
+            results: (4, 4),
+            chars: None,
+            first_chars: None,
+            text_chars: None,
+            repeats: false,
+            sorted: true,
+        };
+        let lock = Pinned {
+            hash: String::new(),
+            place: (String::new(), 1),
+            runs: 20,
+            reached_index: true,
+            server: None,
+            scale: None,
+            relations: Vec::new(),
+            canaries: declared.iter().map(|canary| (canary.id.clone(), pinned(canary))).collect(),
+            tools: None,
+        };
+        for (at, canary) in declared.iter().enumerate() {
+            let (list, score) = if at < 14 { ("x y z w", 0.2) } else { ("x a y z", kept) };
+            let look = Look {
+                at: fault_at(),
+                ranking: Ranking::of(list.split(' ')),
+                results: 4,
+                is_text: false,
+                top_score: Some(score),
+                chars: None,
+                first_chars: None,
+                right_source: None,
+                names: None,
+            };
+            state.get_or_insert_with(&canary.id, || CanaryState::new("", fault_at())).see(look, false);
+        }
+        let known = Known { pinned: Some(&lock), ..UNPINNED };
+        assert_eq!(diagnose(&declared, known, &state, horizon()).unwrap().reason, expected, "{kept}");
     }
 }
 
