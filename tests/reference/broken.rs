@@ -79,6 +79,25 @@ async fn the_merged_list_can_be_cut_and_shuffled() {
     faults.on(Fault::Shuffled, Dose::of(Fault::Shuffled));
     let orders = [sources(&server.search("canaries").await), sources(&server.search("canaries").await)];
     assert_ne!(orders[0], orders[1]);
+    faults.all_off();
+    let places = async |asked: &str| -> Vec<(String, String)> {
+        let answer = server.search(asked).await;
+        let hits = answer["data"]["results"].as_array().unwrap().clone();
+        hits.iter().map(|hit| (hit["chunk_id"].to_string(), hit["final_score"].to_string())).collect()
+    };
+    // Ranks in disguise are equal where each retriever has a first hit of its own.
+    faults.on(Fault::RerankerOff, Dose::of(Fault::RerankerOff));
+    let usual = places("an old login stops working").await;
+    let scores = |places: &[(String, String)]| places.iter().map(|(_, score)| score.clone()).collect::<Vec<_>>();
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 1..=8 {
+        faults.on(Fault::Shuffled, Dose::of(Fault::Shuffled).mode("ties").seed(seed));
+        let tied = places("an old login stops working").await;
+        assert_eq!(tied, places("an old login stops working").await, "seed {seed}: the same each time");
+        assert_eq!(scores(&tied), scores(&usual), "seed {seed}: only equal ones change places");
+        seen.insert(tied);
+    }
+    assert_eq!(seen.len(), 2, "two are equal, and change places: {usual:?}");
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ faults! {
     RrfZeroBased, "rrf_zero_based", "", [], "", 0.0, "Fusion: ranks are counted from 0 and not from 1.";
     EmptyResults, "empty_results", "", [], "", 0.0, "Fusion: `min_score` is read as 50 percent, 50, and compared with the fused score, which never reaches it: no hit is left.";
     ScoresOffset, "scores_offset", "", [], "added", 0.3, "Fusion: the score that callers see is moved.";
-    Shuffled, "shuffled", "", [], "", 0.0, "Fusion: a share of the searches comes in an order drawn anew.";
+    Shuffled, "shuffled", "", ["anew", "ties"], "", 0.0, "Fusion: a share of the searches comes in an order drawn anew (`anew`), or with hits of equal score in another order, each time the same (`ties`).";
     RerankerOff, "reranker_off", "", [], "", 0.0, "Rerank: does nothing; the fused order and its scores stay.";
     RerankerReversed, "reranker_reversed", "", [], "", 0.0, "Rerank: its scores are taken upside down, the worst first.";
     RerankerFails, "reranker_fails", "", ["memory", "slow"], "", 0.0, "Rerank: it is out of memory, or too slow for its limit; the fused order is answered, with `partial`.";

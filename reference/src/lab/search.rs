@@ -114,7 +114,8 @@ impl FaultyLayer {
         let usual = Tuning::default();
         let dose = |fault| self.faults.dose(fault);
         let is_slow = dose(Fault::PoolSaturated).is_some_and(|dose| dose.mode == "slow");
-        let shuffles = self.faults.activated(Fault::Shuffled).is_some();
+        let shuffled = self.faults.activated(Fault::Shuffled);
+        let (ties, anew) = (shuffled.filter(|dose| dose.mode == "ties"), shuffled.filter(|dose| dose.mode != "ties"));
         let empties = self.faults.activated(Fault::EmptyResults).is_some();
         let miss_waits = self.faults.activated(Fault::SlowOnMiss);
         Tuning {
@@ -124,7 +125,8 @@ impl FaultyLayer {
             fused_max: dose(Fault::KCut).map_or(usual.fused_max, |dose| dose.amount as usize),
             fused_min: if empties { NEVER_REACHED } else { usual.fused_min },
             score_added: dose(Fault::ScoresOffset).map_or(usual.score_added, |dose| dose.amount),
-            shuffled_by: shuffles.then(|| mix(self.started.elapsed().as_nanos() as u64)),
+            shuffled_by: anew.map(|_| mix(self.started.elapsed().as_nanos() as u64)),
+            ties_by: ties.map(|dose| mix(dose.seed)),
             budget_times: dose(Fault::BudgetExceeded).map_or(usual.budget_times, |dose| dose.amount),
             is_keyed_by_model: !self.is_on(Fault::CacheWithoutModel),
             miss_waits: miss_waits.map_or(usual.miss_waits, |dose| Duration::from_secs_f64(dose.amount / 1_000.0)),

@@ -178,6 +178,9 @@ impl Retrieval {
         }
         let hits = &mut search.findings.hits;
         // The sort is stable: equal ones stay in the order of the steps, or else of the fusion, which is by place.
+        if let Some(draw) = tuning.ties_by {
+            hits.sort_by_key(|found| mix(draw ^ found.chunk.id.cast_unsigned()));
+        }
         hits.sort_by(|left, right| right.final_score.total_cmp(&left.final_score));
         if let Some(draw) = tuning.shuffled_by {
             hits.sort_by_key(|found| mix(draw ^ found.chunk.id.cast_unsigned()));

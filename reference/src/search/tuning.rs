@@ -23,6 +23,8 @@ pub struct Tuning {
     pub score_added: f64,
     /// Decides the order of the hits in the place of their scores.
     pub shuffled_by: Option<u64>,
+    /// Decides the order of hits with equal scores in the place of their places.
+    pub ties_by: Option<u64>,
     /// How many times the budget of tokens is spent.
     pub budget_times: f64,
     /// Whether answers of one model are kept apart from those of another.
@@ -41,6 +43,7 @@ impl Default for Tuning {
             fused_min: 0.0,
             score_added: 0.0,
             shuffled_by: None,
+            ties_by: None,
             budget_times: 1.0,
             is_keyed_by_model: true,
             miss_waits: Duration::ZERO,

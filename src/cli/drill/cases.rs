@@ -338,6 +338,7 @@ pub(super) const CASES: &[Case] = &[
     Case { name: "renumbered chunks", deed: Deed::Renumber, ..ROW },
     Case { name: "edited documents", deed: Deed::Edit, ..ROW },
     Case { name: "jittering scores", deed: Deed::Jitter, ..ROW },
+    Case { name: "reordered ties", faults: &[in_mode(Fault::Shuffled, "ties")], is_drawn: true, ..ROW },
     Case { name: "re-index", deed: Deed::Reindex, ..ROW },
     Case { name: "restart", deed: Deed::Crash, ..ROW },
     Case { name: "cache flush", deed: Deed::Flush, needs_cache: true, ..ROW },
