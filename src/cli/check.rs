@@ -19,7 +19,7 @@ use crate::config::read::source;
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::Monitor;
 use crate::domain::quality::streak::usual_cost;
-use crate::domain::quality::unarmed::{Unarmed, unarmed};
+use crate::domain::quality::unarmed::{Unarmed, declared_way, unarmed};
 use crate::domain::rules::After;
 use crate::domain::wording::{as_written, counted};
 
@@ -95,6 +95,9 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     for line in written_patience(monitors) {
         anstream::println!("{line}");
     }
+    for line in ways_past_caches(monitors) {
+        anstream::println!("{line}");
+    }
     let files = match loaded.fleet.provenance.included.len() {
         0 => String::new(),
         1 => " and the file it includes".to_owned(),
@@ -143,6 +146,15 @@ fn written_patience(monitors: &[Arc<Monitor>]) -> Vec<String> {
         )
     };
     costs.into_iter().map(line).collect()
+}
+
+/// By what searches get past caches, the monitors of one way on one line.
+fn ways_past_caches(monitors: &[Arc<Monitor>]) -> Vec<String> {
+    let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for monitor in monitors.iter().filter(|monitor| !monitor.canaries.is_empty()) {
+        ways.entry(declared_way(monitor)).or_default().push(monitor.id.as_str());
+    }
+    ways.into_iter().map(|(way, ids)| format!("{}: past caches by {way}", ids.join(", "))).collect()
 }
 
 /// The number the file has, and its false pages a monitor-year; none where it leaves that to Serin or asks nothing.
@@ -212,6 +224,8 @@ struct MonitorLine {
     /// What that number costs, on a server 1 % of whose answers are wrong by chance.
     false_pages_per_year: Option<f64>,
     calls_per_day_max: u64,
+    /// By what its searches get past caches, as far as file and lock say it.
+    past_caches: &'static str,
     /// Checks that cannot judge it, each with what it needs.
     not_armed: Vec<UnarmedLine>,
 }
@@ -279,6 +293,7 @@ fn monitor_line(monitor: &Monitor, provenance: &Provenance) -> MonitorLine {
         quality_after,
         false_pages_per_year,
         calls_per_day_max: monitor.calls_per_day(),
+        past_caches: declared_way(monitor),
         not_armed: unarmed(monitor).into_iter().map(|Unarmed { check, why }| UnarmedLine { check, why }).collect(),
     }
 }

@@ -24,7 +24,6 @@ use crate::domain::observation::{BeatKind, Observation, Stage, Step, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::quality::bound;
 use crate::domain::schedule::PlannedAsk;
-use crate::domain::search::FreshWay;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::sources::{NewestSource, SOURCE_PAGES_MAX, SourcesSeen};
@@ -248,12 +247,8 @@ fn explain_tools(tools: &ToolsSeen, out: &mut impl Write) -> io::Result<()> {
     let search = tools.search_tool.as_deref().unwrap_or("none");
     let tokens = tools.tokens.map(|tokens| format!(" · {tokens} tokens")).unwrap_or_default();
     writeln!(out, "tools      {} · search tool {search} · {:.12}{tokens}", tools.tools.len(), tools.hash)?;
-    match tools.fresh {
-        Some(FreshWay::Known(name, json)) => {
-            writeln!(out, "           searches go past its caches by `{name}: {json}`")?
-        }
-        Some(FreshWay::Given) => writeln!(out, "           searches go past its caches by `fresh_arguments`")?,
-        None => {}
+    if let Some(way) = tools.fresh {
+        writeln!(out, "           searches go past its caches by {}", way.said())?;
     }
     for one in &tools.instructions {
         writeln!(out, "           {}: {} {}: “{}”", one.tool, one.place, one.sign, one.excerpt)?;

@@ -1,7 +1,8 @@
 //! How many requests a monitor sends its server: each may cost somebody money.
 
-use crate::domain::monitor::Monitor;
+use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::pinned::{Pinned, Relation};
+use crate::domain::search::Fresh;
 
 /// One beat of so many asks a question twice, where that is compared.
 pub const TWICE_EVERY: u32 = 5;
@@ -33,6 +34,19 @@ impl Monitor {
     pub fn brings_one_list(&self) -> bool {
         let is_one = |pinned: &Pinned| pinned.reached_index && pinned.relations.contains(&Relation::SameTwice);
         self.pinned.as_deref().is_some_and(is_one)
+    }
+
+    /// Whether a nonce may take questions past caches: the lock says that it changes nothing, of the search as it is now,
+    /// and the file leaves the way to us. An argument that the tool takes for it stands before that.
+    pub fn may_send_nonces(&self) -> bool {
+        let holds = |pinned: &Pinned| {
+            let is_pinned = |canary: &Canary| {
+                let pin = pinned.canaries.get(&canary.id);
+                pin.is_some_and(|pin| pin.definition_hash == canary.definition_hash)
+            };
+            pinned.relations.contains(&Relation::Nonce) && self.canaries.iter().any(is_pinned)
+        };
+        self.search.fresh == Fresh::Found && self.pinned.as_deref().is_some_and(holds)
     }
 
     /// The most requests of one look that asks every canary once.

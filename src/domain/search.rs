@@ -53,7 +53,8 @@ impl Search {
             (FreshWay::Given, Fresh::Given(given)) => {
                 fresh.arguments.extend(given.iter().map(|(name, json)| (name.clone(), json.clone())));
             }
-            (FreshWay::Given, Fresh::Found | Fresh::Off) => {}
+            // A nonce stands in the question.
+            (FreshWay::Given, Fresh::Found | Fresh::Off) | (FreshWay::Nonce, _) => {}
             (FreshWay::Known(name, json), _) => {
                 fresh.arguments.insert(name.to_owned(), json.to_owned());
             }
@@ -66,7 +67,8 @@ impl Search {
 /// index (RETRIEVAL.md §1.5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fresh {
-    /// By an argument that the tool's schema offers for it, where that is one of those we know.
+    /// By an argument that the tool's schema offers for it, where that is one of those we know; else by a nonce, where the
+    /// lock says that one changes nothing.
     #[default]
     Found,
     /// By further arguments, which stand before those of the same name; each value as JSON text, at least one.
@@ -75,13 +77,28 @@ pub enum Fresh {
     Off,
 }
 
-/// Arguments that a search tool takes for it, as its list of tools says.
+/// By what searches get past the caches of a server, as its list of tools and the lock say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreshWay {
-    /// Those that the file gives.
+    /// By the arguments that the file gives.
     Given,
-    /// One that we know: its name, and its value as JSON text.
+    /// By an argument that we know: its name, and its value as JSON text.
     Known(&'static str, &'static str),
+    /// By a nonce at the end of each question, of which the lock says that it changes nothing.
+    Nonce,
+}
+
+impl FreshWay {
+    /// How people read it, such as `` `cache: "bypass"` ``.
+    pub fn said(self) -> String {
+        match self {
+            Self::Given => "`fresh_arguments`".to_owned(),
+            Self::Known(name, json) => format!("`{name}: {json}`"),
+            Self::Nonce => {
+                "a nonce at the end of each question, since monitors.lock says that it changes nothing".to_owned()
+            }
+        }
+    }
 }
 
 /// Where a result keeps its parts; an empty one is found among the usual names.

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::domain::monitor::Monitor;
+use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::observation::ToolsSeen;
+use crate::domain::pinned::Relation;
+use crate::domain::quality::pinning;
 use crate::domain::search::{Fresh, FreshWay, Search};
 use crate::domain::tools::{Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use crate::tool_lists::diff;
@@ -191,7 +193,9 @@ pub(crate) fn note_instructions(seen: &mut ToolsSeen, mut found: Vec<Instruction
 
 /// Holds a list that was looked through against the calls that the monitor makes, and the list that was accepted.
 pub(crate) fn compared(mut seen: ToolsSeen, tools: &[Value], monitor: &Monitor, lists: &KnownLists) -> ToolsSeen {
-    seen.calls = known_calls(seen.search_tool.as_deref().and_then(|name| named(tools, name)), monitor);
+    let asked = seen.search_tool.as_deref().and_then(|name| named(tools, name));
+    seen.calls = known_calls(asked, monitor);
+    seen.fresh = seen.fresh.or_else(|| nonce_way(asked?, monitor));
     seen.invalid_call = seen.calls.why.first().filter(|_| seen.search_tool.is_some()).map(|(_, why)| why.clone());
     seen.drift = lists.accepted.as_ref().filter(|accepted| accepted.hash != seen.hash).map(|accepted| {
         let mut changes = match kept_whole(&accepted.json) {
@@ -226,6 +230,16 @@ fn known_calls(tool: Option<&Value>, monitor: &Monitor) -> KnownCalls {
         }
     }
     calls
+}
+
+/// A nonce, where the lock says that it changes nothing and the tool takes every question with one: it may be too long, or
+/// the only questions that it takes are a list.
+fn nonce_way(tool: &Value, monitor: &Monitor) -> Option<FreshWay> {
+    let fits = |canary: &Canary| {
+        let question = pinning::altered(Relation::Nonce, &canary.query, 0);
+        misfit_asking(input_schema(tool), &monitor.search, &question).is_none()
+    };
+    (monitor.may_send_nonces() && monitor.canaries.iter().all(fits)).then_some(FreshWay::Nonce)
 }
 
 /// The tools of a listing; none where only names and hashes were kept, which earlier versions wrote as a list of them.

@@ -10,6 +10,7 @@ mod demo;
 mod retrieval;
 mod leaks;
 mod caches;
+mod ways;
 mod canaries;
 mod texts;
 mod extent;

@@ -21,6 +21,7 @@ use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::lint::{Proof, lint};
 use crate::domain::quality::unarmed::checks_seen;
 use crate::domain::schedule::PlannedAsk;
+use crate::domain::search::FreshWay;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::prober::Prober;
@@ -95,6 +96,8 @@ struct Look {
     proofs: Vec<Proof>,
     /// Each check by its key, with why it is not armed.
     checks: Vec<(&'static str, Option<String>)>,
+    /// By what searches get past caches, in words; none where they do not.
+    past_caches: Option<String>,
     requests: u32,
 }
 
@@ -136,7 +139,8 @@ fn judged(monitor: Arc<Monitor>, seen: &Observation) -> Look {
     };
     let proofs = monitor.canaries.iter().map(|canary| lint(canary, verdict(&canary.id), &passages)).collect();
     let checks = checks_seen(&monitor, seen.tools.as_ref());
-    Look { monitor, proofs, checks, requests: seen.footprint.requests }
+    let past_caches = seen.tools.as_ref().and_then(|tools| tools.fresh).map(FreshWay::said);
+    Look { monitor, proofs, checks, past_caches, requests: seen.footprint.requests }
 }
 
 /// `place` says where a line of the configuration stands.
@@ -164,6 +168,9 @@ fn text(look: &Look, place: impl Fn(u32) -> String) -> String {
             line(format!("    {:width$}  {:8}  at {}", "", "", place(canary.line)));
         }
     }
+    if let Some(way) = &look.past_caches {
+        line(format!("  past caches by {way}"));
+    }
     line("  checks".to_owned());
     let width = look.checks.iter().map(|(check, _)| check.len()).max().unwrap_or(0);
     for (check, why) in &look.checks {
@@ -180,6 +187,7 @@ fn as_json(look: &Look) -> Value {
     json!({
         "id": look.monitor.id.as_str(),
         "requests": look.requests,
+        "past_caches": look.past_caches,
         "canaries": canaries.collect::<Vec<_>>(),
         "checks": checks.collect::<Vec<_>>(),
     })

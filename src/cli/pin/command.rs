@@ -18,7 +18,8 @@ use crate::config::check::checker::Unset;
 use crate::config::check::pinned::RUNS_MAX;
 use crate::config::read::source::{self, ConfigSource};
 use crate::domain::monitor::Monitor;
-use crate::domain::pinned::Pinned;
+use crate::domain::pinned::{Pinned, Relation};
+use crate::domain::search::Fresh;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 
@@ -73,14 +74,16 @@ pub(crate) async fn run(args: PinArgs) -> anyhow::Result<ExitCode> {
     let monitors = chosen(&loaded, &source.name, &ids)?;
     let times = args.runs.unwrap_or(if args.check { RUNS_CHECKED } else { RUNS });
     for monitor in &monitors {
-        let further = if args.check { 0 } else { relations::calls(monitor, times) };
+        let again = if may_go_with_nonces(monitor) { runs::calls(monitor, times) } else { 0 };
+        let further = if args.check { 0 } else { relations::calls(monitor, times) + again };
         anstream::eprintln!(
-            "{}: up to {} calls: {} of {}{}",
+            "{}: up to {} calls: {} of {}{}{}",
             monitor.id,
             runs::calls(monitor, times) + further,
             counted(times as usize, "run", "runs"),
             counted(monitor.canaries.len(), "canary", "canaries"),
-            if further > 0 { ", and looks at three relations" } else { "" }
+            if further > 0 { ", looks at relations" } else { "" },
+            if further > 0 && again > 0 { ", and the runs once more where a nonce passes a cache" } else { "" }
         );
     }
     let (mut code, mut values) = (0, Vec::new());
@@ -133,12 +136,35 @@ fn chosen(loaded: &Loaded, file: &str, ids: &[String]) -> anyhow::Result<Vec<Arc
     Ok(monitors.iter().filter(is_chosen).cloned().collect())
 }
 
-/// What would be pinned of a monitor, and the runs that it comes from.
+/// What would be pinned of a monitor, and the runs that it comes from: as its canaries are asked from then on, since scores
+/// and lengths may well be others with a nonce.
 async fn looked(monitor: &Arc<Monitor>, profile: &ServerProfile, times: u32) -> Result<(Runs, Pinned), Refusal> {
-    let runs = runs::asked(monitor, profile, times, None).await?;
-    let held = relations::held(monitor, profile, &runs).await?;
-    let pinned = record::pinned(monitor, &runs, held);
-    Ok((runs, pinned))
+    // Whether a nonce changes nothing is seen beside questions without one.
+    let plain = Arc::new(Monitor { pinned: None, ..Monitor::clone(monitor) });
+    let runs = runs::asked(&plain, profile, times, None).await?;
+    let held = relations::held(&plain, profile, &runs).await?;
+    let mut pinned = record::pinned(monitor, &runs, held);
+    if !pinned.relations.contains(&Relation::Nonce) {
+        return Ok((runs, pinned));
+    }
+    let with_nonces = Arc::new(Monitor { pinned: Some(Arc::new(pinned.clone())), ..Monitor::clone(monitor) });
+    let again = match runs::asked(&with_nonces, profile, times, None).await {
+        Ok(again) if again.went_with_nonces() => again,
+        Ok(_) | Err(Refusal::Wrong { .. }) => {
+            pinned.relations.retain(|relation| *relation != Relation::Nonce);
+            return Ok((runs, pinned));
+        }
+        Err(refusal) => return Err(refusal),
+    };
+    let mut relations = pinned.relations;
+    relations.retain(|relation| *relation != Relation::SameTwice || relations::brings_one_list(monitor, &again));
+    let pinned = record::pinned(monitor, &again, relations);
+    Ok((again, pinned))
+}
+
+/// Whether the runs may be made once more, with nonces.
+fn may_go_with_nonces(monitor: &Monitor) -> bool {
+    monitor.search.fresh == Fresh::Found && !monitor.canaries.is_empty()
 }
 
 /// What would be pinned of a server that nobody has looked at yet.

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use crate::cli::pin::runs::{Refusal, Runs, once};
 use crate::domain::answer::{Answer, CacheWord, Turn, Variant};
-use crate::domain::monitor::Monitor;
+use crate::domain::classify::classify;
+use crate::domain::monitor::{Canary, Monitor};
+use crate::domain::observation::Observation;
+use crate::domain::outcome::AskVerdict;
 use crate::domain::pinned::Relation;
 use crate::domain::quality::pinning;
 use crate::domain::schedule::PlannedAsk;
-use crate::domain::search::Search;
+use crate::domain::search::{Fresh, Search};
 use crate::domain::server_profile::ServerProfile;
 use crate::tool_lists::callable::count_argument;
 use crate::tool_lists::tools;
@@ -20,8 +23,22 @@ const ASKED: [Relation; 3] = [Relation::Prefix, Relation::CaseAndBlanks, Relatio
 /// The most requests that looking at relations takes.
 pub(super) fn calls(monitor: &Monitor, runs: u32) -> u64 {
     const OPENING_LISTING_CLOSING: u64 = 4;
-    let each = if monitor.canaries.is_empty() { 0 } else { OPENING_LISTING_CLOSING + u64::from(runs) };
-    each * ASKED.len() as u64
+    let of = |relation: &Relation| match questions(monitor, runs as usize, *relation) {
+        0 => 0,
+        questions => OPENING_LISTING_CLOSING + questions as u64,
+    };
+    ASKED.iter().map(of).sum()
+}
+
+/// How many questions a look at a relation takes: as many as there were runs. Every canary goes with a nonce from then on
+/// where one changes nothing, so that each is looked at; none where the file leaves caches alone.
+fn questions(monitor: &Monitor, runs: usize, relation: Relation) -> usize {
+    match relation {
+        _ if monitor.canaries.is_empty() => 0,
+        Relation::Nonce if monitor.search.fresh == Fresh::Off => 0,
+        Relation::Nonce => runs.max(monitor.canaries.len()),
+        _ => runs,
+    }
 }
 
 /// The relations that held.
@@ -34,11 +51,11 @@ pub(super) async fn held(
     let answers = answered.flat_map(|(nth, canary)| runs.answers(nth).into_iter().map(|answer| (&*canary.id, answer)));
     let lists = pinning::lists(answers);
     let mut held = Vec::new();
-    if !lists.is_empty() && runs.observations.len() > 1 && lists.values().all(|seen| seen.len() == 1) {
+    if brings_one_list(monitor, runs) {
         held.push(Relation::SameTwice);
     }
     for relation in ASKED {
-        let Some(asked) = altered(monitor, runs, relation) else { continue };
+        let Some(asked) = altered(monitor, runs, relation).filter(|asked| !asked.canaries.is_empty()) else { continue };
         let variant = if relation == Relation::Nonce { Variant::Plain } else { Variant::Fresh };
         let ask = |canary| PlannedAsk { canary, turn: Turn::Scheduled, variant };
         let asks = (0..asked.canaries.len()).map(ask).collect();
@@ -49,26 +66,43 @@ pub(super) async fn held(
             is_answered && lists.get(canary).is_some_and(|lists| pinning::holds(relation, lists, answer))
         };
         let answers = seen.asks.iter().map(|ask| Some((&*ask.canary, ask.result.as_ref()?.as_ref().ok()?)));
-        if answers.map(|answer| answer.is_some_and(keeps)).fold(!seen.asks.is_empty(), |all, one| all && one) {
+        let is_kept =
+            answers.map(|answer| answer.is_some_and(keeps)).fold(!seen.asks.is_empty(), |all, one| all && one);
+        if is_kept && (relation != Relation::Nonce || is_right(monitor, &seen)) {
             held.push(relation);
         }
     }
     Ok(held)
 }
 
-/// The monitor with its questions as a relation asks them, in turn, as many as there were runs; none where this server
-/// has no way to be asked so.
+/// Whether one question brought one list in every run.
+pub(super) fn brings_one_list(monitor: &Monitor, runs: &Runs) -> bool {
+    let answered = monitor.canaries.iter().enumerate();
+    let answers = answered.flat_map(|(nth, canary)| runs.answers(nth).into_iter().map(|answer| (&*canary.id, answer)));
+    let lists = pinning::lists(answers);
+    !lists.is_empty() && runs.observations.len() > 1 && lists.values().all(|seen| seen.len() == 1)
+}
+
+/// Whether every answer is right by the file alone: a list that stays says nothing of a score that may not be exceeded.
+fn is_right(monitor: &Monitor, seen: &Observation) -> bool {
+    let unpinned = Monitor { pinned: None, ..monitor.clone() };
+    classify(&unpinned, seen).asks.iter().all(|verdict| matches!(verdict, AskVerdict::Right { .. }))
+}
+
+/// The monitor with its questions as a relation asks them, in turn; none where this server has no way to be asked so, or is
+/// not to be.
 fn altered(monitor: &Monitor, runs: &Runs, relation: Relation) -> Option<Monitor> {
     let search = match relation {
         Relation::Prefix => fewer(monitor, runs)?,
+        // Nonces are sent where nothing else passes caches.
+        Relation::Nonce if runs.tools().is_some_and(|tools| tools.fresh.is_some()) => return None,
         _ => monitor.search.clone(),
     };
-    let seed = runs.observations.first().map_or(0, |seen| seen.started_at.timestamp_subsec_nanos());
-    let turn =
-        monitor.canaries.iter().cycle().take(if monitor.canaries.is_empty() { 0 } else { runs.observations.len() });
-    let canaries = turn.zip(1_u32..).map(|(canary, nth)| {
-        let query = pinning::altered(relation, &canary.query, seed.wrapping_add(nth.wrapping_mul(0x9E37_79B9)));
-        crate::domain::monitor::Canary { query, ..canary.clone() }
+    let begun = runs.observations.first()?.started_at;
+    let turn = monitor.canaries.iter().cycle().take(questions(monitor, runs.observations.len(), relation));
+    let canaries = turn.enumerate().map(|(nth, canary)| {
+        let query = pinning::altered(relation, &canary.query, pinning::nonce(begun, nth));
+        Canary { query, ..canary.clone() }
     });
     Some(Monitor { canaries: canaries.collect(), search, health: Vec::new(), ..monitor.clone() })
 }

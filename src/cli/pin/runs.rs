@@ -12,6 +12,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::schedule::PlannedAsk;
+use crate::domain::search::FreshWay;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::tools::Listing;
 use crate::probe::assignment::{Assignment, Further};
@@ -60,6 +61,11 @@ impl Runs {
     /// The tools as the last run saw them.
     pub(super) fn tools(&self) -> Option<&ToolsSeen> {
         self.observations.last().and_then(|seen| seen.tools.as_ref())
+    }
+
+    /// Whether each question went with a nonce.
+    pub(super) fn went_with_nonces(&self) -> bool {
+        self.tools().is_some_and(|tools| tools.fresh == Some(FreshWay::Nonce))
     }
 
     /// Whether the index gave every answer, as far as that can be told.

@@ -140,7 +140,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.search.error", "A pattern (crate regex) of answers that tell an error as text."),
     ("monitors.search.empty", "A pattern (crate regex) of answers which say that nothing was found."),
     ("monitors.search.per_beat", "Canaries asked in one beat. Default 2."),
-    ("monitors.search.fresh", "Whether searches pass caches: auto (by a known argument), or off. Default auto."),
+    (
+        "monitors.search.fresh",
+        "Whether searches pass caches: auto (by a known argument, or a nonce where the lock has it), or off. Default auto.",
+    ),
     ("monitors.search.fresh_arguments", "The arguments that keep caches out, such as { cache: bypass }."),
     ("monitors.search.fresh_arguments.*", "The argument's value, as JSON has it."),
     ("monitors.canaries", "Searches whose right answer is known: a list, or a golden set by its file."),

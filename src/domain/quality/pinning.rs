@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::answer::{Answer, KeptText};
 use crate::domain::monitor::Canary;
 use crate::domain::pinned::{PinnedCanary, PinnedScore, Relation};
@@ -115,6 +117,15 @@ fn text_moved(pin: &PinnedCanary, answers: &[&Answer]) -> Vec<String> {
         said.push(format!("a text of {was} characters before, now of {now}"));
     }
     said
+}
+
+/// The nonce of a beat's `nth` question: another one for each question of a beat, and on each beat but for a chance of one
+/// in four thousand million. What begins at one moment never comes again, so that nothing has to be remembered.
+pub(crate) fn nonce(started_at: DateTime<Utc>, nth: usize) -> u32 {
+    const MOMENT_BITS: u32 = 52;
+    let own = started_at.timestamp_micros().cast_unsigned() ^ ((nth as u64) << MOMENT_BITS);
+    // Odd, so that no two of them come to one product; its upper half depends on every bit.
+    (own.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> u32::BITS) as u32
 }
 
 /// A question as it is asked to see whether a relation holds; `nonce` is another one each time.
@@ -343,5 +354,18 @@ mod tests {
         assert_eq!(altered(Relation::CaseAndBlanks, "ERR-4417", 0), " err-4417 ", "always another text");
         assert_eq!(altered(Relation::Nonce, "how", 255), "how 000000ff");
         assert_eq!(altered(Relation::SameTwice, "how", 1), "how");
+    }
+
+    #[test]
+    fn a_nonce_does_not_come_again() {
+        let begun = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        // A day of beats a minute apart, each a little late, with more questions than a beat asks.
+        let moments =
+            (0..1440_u64).map(|beat| begun + std::time::Duration::from_micros(beat * 60_000_000 + beat * 977));
+        let all: Vec<u32> = moments.flat_map(|at| (0..12).map(move |nth| nonce(at, nth))).collect();
+        let distinct: std::collections::HashSet<u32> = all.iter().copied().collect();
+        assert_eq!(distinct.len(), all.len());
+        let of_one_beat: std::collections::HashSet<u32> = (0..500).map(|nth| nonce(begun, nth)).collect();
+        assert_eq!(of_one_beat.len(), 500, "nor within one beat, however many it asks");
     }
 }

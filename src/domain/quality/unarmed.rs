@@ -46,10 +46,28 @@ pub(crate) fn checks_seen(monitor: &Monitor, listed: Option<&ToolsSeen>) -> Vec<
 
 /// Why its index is not seen behind caches; none: searches go past them. `way`: as the server's tools offer it.
 fn past_caches(monitor: &Monitor, way: Option<FreshWay>) -> Option<String> {
+    let holds = monitor.may_send_nonces();
     match (&monitor.search.fresh, way) {
         (Fresh::Off, _) => Some(OFF.to_owned()),
-        (Fresh::Found, None) => Some("needs search.fresh_arguments: the tool offers no way that is known".to_owned()),
+        (Fresh::Found, None) if holds => Some(
+            "needs search.fresh_arguments: the tool offers no way that is known, and not every question fits it with a \
+             nonce"
+                .to_owned(),
+        ),
+        (Fresh::Found, None) => Some(
+            "needs search.fresh_arguments, or nonce in monitors.lock: the tool offers no way that is known".to_owned(),
+        ),
         (Fresh::Found | Fresh::Given(_), _) => None,
+    }
+}
+
+/// By which way searches get past caches, as far as file and lock say it; what the tool offers stands before a nonce.
+pub(crate) fn declared_way(monitor: &Monitor) -> &'static str {
+    match &monitor.search.fresh {
+        Fresh::Off => "nothing, since the file leaves caches alone",
+        Fresh::Given(_) => "search.fresh_arguments",
+        Fresh::Found if monitor.may_send_nonces() => "an argument that is known, where the tool has one; else a nonce",
+        Fresh::Found => "an argument that is known, where the tool has one",
     }
 }
 
@@ -136,6 +154,7 @@ mod tests {
         let way = Some(FreshWay::Known("cache", "\"bypass\""));
         assert!(past_caches(&monitor, None).is_some_and(|why| why.contains("fresh_arguments")), "no way is known");
         assert_eq!(past_caches(&monitor, way), None, "its tools offer one");
+        assert_eq!(past_caches(&monitor, Some(FreshWay::Nonce)), None, "or the lock knows one");
         monitor.search.fresh = Fresh::Given(std::collections::BTreeMap::new());
         assert_eq!(past_caches(&monitor, None), None, "the file gives one");
         monitor.search.fresh = Fresh::Off;

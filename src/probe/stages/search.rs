@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -9,9 +10,12 @@ use tokio::time::Instant;
 use crate::domain::answer::{Answer, Ask, Turn, Variant};
 use crate::domain::fault::Fault;
 use crate::domain::monitor::{Canary, Monitor};
-use crate::domain::observation::{Observation, Stage, Step};
+use crate::domain::observation::{Observation, Stage};
+use crate::domain::pinned::Relation;
 use crate::domain::protocol::Era;
+use crate::domain::quality::pinning;
 use crate::domain::schedule::PlannedAsk;
+use crate::domain::search::FreshWay;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::answer::{self, Reader};
 use crate::probe::decode::kept_text::kept_text;
@@ -43,8 +47,11 @@ pub(super) async fn search(
         return;
     };
     let schema = tools.mirrored(&search_tool);
-    let fresh = way.map(|way| PreparedArguments::of(&monitor.search.past_caches(way)));
-    let tool = SearchTool { era, name: &search_tool, schema, fresh };
+    let past_caches = way.map(|way| PastCaches {
+        arguments: PreparedArguments::of(&monitor.search.past_caches(way)),
+        with_nonce: way == FreshWay::Nonce,
+    });
+    let tool = SearchTool { era, name: &search_tool, schema, past_caches };
     for planned in &assignment.asks {
         let Some(canary) = monitor.canaries.get(planned.canary) else {
             continue;
@@ -52,7 +59,7 @@ pub(super) async fn search(
         let ask = if planned.turn == Turn::NotAsked || !fits(caller, monitor) {
             unasked(canary)
         } else {
-            ask(caller, &tool, canary, *planned, &mut seen.steps).await
+            ask(caller, &tool, canary, *planned, seen).await
         };
         seen.asks.push(ask);
     }
@@ -65,11 +72,7 @@ pub(super) async fn search(
             continue;
         };
         let planned = PlannedAsk { canary: *nth, turn: Turn::ReAsk, variant: Variant::Fresh };
-        let ask = if fits(caller, monitor) {
-            ask(caller, &tool, canary, planned, &mut seen.steps).await
-        } else {
-            unasked(canary)
-        };
+        let ask = if fits(caller, monitor) { ask(caller, &tool, canary, planned, seen).await } else { unasked(canary) };
         seen.asks.push(ask);
     }
 }
@@ -90,8 +93,27 @@ struct SearchTool<'t> {
     era: Era,
     name: &'t str,
     schema: &'t Value,
-    /// The arguments by which its caches are passed; none where it knows no way.
-    fresh: Option<PreparedArguments>,
+    /// None where it knows no way.
+    past_caches: Option<PastCaches>,
+}
+
+/// How a question gets past caches.
+#[derive(Debug)]
+struct PastCaches {
+    /// With which arguments.
+    arguments: PreparedArguments,
+    /// Whether a nonce follows the question.
+    with_nonce: bool,
+}
+
+impl PastCaches {
+    /// The arguments of a beat's `nth` question.
+    fn asking(&self, question: &str, started_at: DateTime<Utc>, nth: usize) -> String {
+        if !self.with_nonce {
+            return self.arguments.asking(question);
+        }
+        self.arguments.asking(&pinning::altered(Relation::Nonce, question, pinning::nonce(started_at, nth)))
+    }
 }
 
 async fn ask(
@@ -99,10 +121,12 @@ async fn ask(
     tool: &SearchTool<'_>,
     canary: &Canary,
     planned: PlannedAsk,
-    steps: &mut Vec<Step>,
+    seen: &mut Observation,
 ) -> Ask {
-    let fresh = tool.fresh.as_ref().filter(|_| planned.variant == Variant::Fresh);
-    let arguments = fresh.map_or_else(|| caller.asking(&canary.query), |fresh| fresh.asking(&canary.query));
+    let past = tool.past_caches.as_ref().filter(|_| planned.variant == Variant::Fresh);
+    let question = &*canary.query;
+    let arguments =
+        past.map_or_else(|| caller.asking(question), |past| past.asking(question, seen.started_at, seen.asks.len()));
     let mut clock = StepClock::start(Stage::Search, &canary.id);
     let outcome = called(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
     let needs_no_list = canary.needs_no_list(&caller.monitor().search);
@@ -122,13 +146,13 @@ async fn ask(
     }
     let ask = Ask {
         canary: canary.id.clone(),
-        variant: if fresh.is_some() { Variant::Fresh } else { Variant::Plain },
+        variant: if past.is_some() { Variant::Fresh } else { Variant::Plain },
         turn: planned.turn,
         elapsed: step.elapsed,
         fresh_connection: step.fresh_connection,
         result: Some(result),
     };
-    steps.push(step);
+    seen.steps.push(step);
     ask
 }
 

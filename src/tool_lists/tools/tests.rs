@@ -1,10 +1,12 @@
 use serde_json::{Value, json};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{hold, pinned, reduce, reduce_with};
 use crate::domain::monitor::{Canary, CanaryKind, Monitor};
-use crate::domain::search::Search;
+use crate::domain::pinned::{Pinned, PinnedCanary, Relation};
+use crate::domain::search::{Fresh, FreshWay, Search};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::tools::Listing;
 use crate::tool_lists::json_text::write_text;
@@ -148,6 +150,77 @@ fn a_list_is_held_against_calls_and_the_accepted_one() {
     let others = [other];
     let gone = hold(reduce(&others, &monitor.search, &KnownLists::default()), &others, &monitor, &lists);
     assert_eq!(gone.calls.said().as_deref(), Some("2 of 2 known calls break"), "a tool that is gone breaks them all");
+}
+
+#[test]
+fn a_nonce_takes_questions_past_caches_where_the_lock_and_the_schema_let_it() {
+    let canary = |query: &str| Canary {
+        definition_hash: query.to_owned(),
+        ..Canary::undeclared(query, query, CanaryKind::Mixed)
+    };
+    let pinned = |relations: &[Relation], hash: &str| {
+        let pin = PinnedCanary { definition_hash: hash.to_owned(), ..PinnedCanary::default() };
+        Pinned {
+            hash: String::new(),
+            place: (String::new(), 1),
+            runs: 20,
+            reached_index: false,
+            server: None,
+            scale: None,
+            relations: relations.to_vec(),
+            canaries: BTreeMap::from([("OC-31".to_owned(), pin)]),
+            tools: None,
+        }
+    };
+    let property = |property: Value| {
+        let mut tool = tool();
+        tool["inputSchema"]["properties"]["query"] = property;
+        tool
+    };
+    let mut bypassing = tool();
+    bypassing["inputSchema"]["properties"]["no_cache"] = json!({"type": "boolean"});
+    let given = || Fresh::Given(BTreeMap::from([("title".to_owned(), "\"x\"".to_owned())]));
+    let nonce = &[Relation::SameTwice, Relation::Nonce][..];
+    let rows = [
+        (tool(), Some((nonce, "OC-31")), Fresh::Found, Some(FreshWay::Nonce), "it held"),
+        (tool(), None, Fresh::Found, None, "nothing is pinned"),
+        (tool(), Some((&nonce[..1], "OC-31")), Fresh::Found, None, "it did not hold"),
+        (tool(), Some((nonce, "other")), Fresh::Found, None, "it held of another question or search"),
+        (tool(), Some((nonce, "OC-31")), Fresh::Off, None, "the file leaves caches alone"),
+        (tool(), Some((nonce, "OC-31")), given(), Some(FreshWay::Given), "the file knows better"),
+        (
+            bypassing,
+            Some((nonce, "OC-31")),
+            Fresh::Found,
+            Some(FreshWay::Known("no_cache", "true")),
+            "so does the tool",
+        ),
+        (
+            property(json!({"type": "string", "maxLength": 22})),
+            Some((nonce, "OC-31")),
+            Fresh::Found,
+            None,
+            "a question that fits is too long with a nonce",
+        ),
+        (
+            property(json!({"enum": ["OC-31", "how long does it live"]})),
+            Some((nonce, "OC-31")),
+            Fresh::Found,
+            None,
+            "the tool takes no question but these",
+        ),
+    ];
+    for (tool, lock, fresh, expected, sentence) in rows {
+        let mut monitor = Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") });
+        monitor.canaries = vec![canary("OC-31"), canary("how long does it live")];
+        monitor.search.fresh = fresh;
+        monitor.pinned = lock.map(|(relations, hash)| Arc::new(pinned(relations, hash)));
+        let tools = [tool];
+        let seen =
+            hold(reduce(&tools, &monitor.search, &KnownLists::default()), &tools, &monitor, &KnownLists::default());
+        assert_eq!(seen.calls.broken, 0, "{sentence}");
+        assert_eq!(seen.fresh, expected, "{sentence}");
+    }
 }
 
 #[test]
