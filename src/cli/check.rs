@@ -150,7 +150,7 @@ fn written_patience(monitors: &[Arc<Monitor>]) -> Vec<String> {
 
 /// By what searches get past caches, the monitors of one way on one line.
 fn ways_past_caches(monitors: &[Arc<Monitor>]) -> Vec<String> {
-    let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut ways: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for monitor in monitors.iter().filter(|monitor| !monitor.canaries.is_empty()) {
         ways.entry(declared_way(monitor)).or_default().push(monitor.id.as_str());
     }
@@ -225,7 +225,7 @@ struct MonitorLine {
     false_pages_per_year: Option<f64>,
     calls_per_day_max: u64,
     /// By what its searches get past caches, as far as file and lock say it.
-    past_caches: &'static str,
+    past_caches: String,
     /// Checks that cannot judge it, each with what it needs.
     not_armed: Vec<UnarmedLine>,
 }

@@ -129,7 +129,7 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
     let mut asks = Vec::with_capacity(head.asks.len());
     for asked in &head.asks {
         match monitor.canaries.iter().position(|canary| canary.id == asked.canary) {
-            Some(canary) => asks.push(PlannedAsk { canary, turn: asked.why(), variant: asked.how() }),
+            Some(canary) => asks.push(PlannedAsk::new(canary, asked.why(), asked.how())),
             None => notes.push(format!("the canary {} is no longer declared, and left out", asked.canary)),
         }
     }

@@ -29,6 +29,9 @@ pub enum Variant {
     Plain,
     /// In a way that keeps caches out, such as by an argument.
     Fresh,
+    /// In other words of the file. That is another question: whether it is answered rightly is judged, and its list, scores
+    /// and lengths are compared with nothing.
+    Reworded,
 }
 
 impl Variant {
@@ -37,12 +40,13 @@ impl Variant {
         match self {
             Self::Plain => "plain",
             Self::Fresh => "fresh",
+            Self::Reworded => "reworded",
         }
     }
 
     /// The variant a stored word stands for.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Plain, Self::Fresh].into_iter().find(|variant| variant.slug() == slug)
+        [Self::Plain, Self::Fresh, Self::Reworded].into_iter().find(|variant| variant.slug() == slug)
     }
 }
 
@@ -96,7 +100,7 @@ impl CacheWord {
         match self {
             Self::Hit => false,
             Self::Missed => true,
-            Self::Unsaid => matches!(variant, Variant::Fresh) || !knows_way,
+            Self::Unsaid => !matches!(variant, Variant::Plain) || !knows_way,
         }
     }
 

@@ -13,7 +13,6 @@ use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::{HealthSeen, Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::canary;
-use crate::domain::quality::form::PinnedForm;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 use crate::domain::sources::NewestSource;
@@ -230,7 +229,7 @@ fn judge_ask(monitor: &Monitor, ask: &Ask) -> AskVerdict {
             (reason, _) => AskVerdict::Failed { reason },
         },
         Some(Ok(answer)) => match monitor.canaries.iter().find(|canary| canary.id == ask.canary) {
-            Some(declared) => canary::judge(declared, &monitor.search, PinnedForm::of(monitor, declared), answer),
+            Some(declared) => canary::judge_asked(monitor, (declared, ask.variant), answer),
             None => AskVerdict::NotAsked,
         },
     }

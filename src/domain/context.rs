@@ -94,6 +94,7 @@ mod tests {
             max_score: None,
             text: None,
             forbid: Vec::new(),
+            also: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         }

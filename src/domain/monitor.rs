@@ -275,6 +275,8 @@ pub struct Canary {
     pub text: Option<Box<ExpectedText>>,
     /// Sources that this caller must never see, at whatever rank; empty: none is forbidden.
     pub forbid: Vec<SourcePattern>,
+    /// The same question in other words, each with the same right answer.
+    pub also: Vec<String>,
     /// The line of the file on which it stands, from 1.
     pub line: u32,
     /// Changes exactly when something about this canary changes; lowercase hex.
@@ -299,6 +301,7 @@ impl Canary {
             max_score: None,
             text: None,
             forbid: Vec::new(),
+            also: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         }

@@ -353,6 +353,7 @@ mod tests {
             max_score: None,
             text: None,
             forbid: Vec::new(),
+            also: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         }

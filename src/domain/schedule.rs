@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{Turn, Variant};
 use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::search::Fresh;
 
 /// What a person asks of the loops, from a page, the API or the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,13 +146,19 @@ pub struct PlannedAsk {
     pub turn: Turn,
     /// How. A server that knows no way past its caches is asked plainly all the same.
     pub variant: Variant,
+    /// In which of its other words, where it is asked so: counted from 0, and round again behind the last.
+    pub wording: u32,
 }
 
 impl PlannedAsk {
     /// Every canary of a monitor, once and in its order.
     pub fn every(monitor: &Monitor, variant: Variant) -> Vec<Self> {
-        let ask = |canary| Self { canary, turn: Turn::Scheduled, variant };
-        (0..monitor.canaries.len()).map(ask).collect()
+        (0..monitor.canaries.len()).map(|canary| Self::new(canary, Turn::Scheduled, variant)).collect()
+    }
+
+    /// In the first of its other words, where it is asked in these.
+    pub const fn new(canary: usize, turn: Turn, variant: Variant) -> Self {
+        Self { canary, turn, variant, wording: 0 }
     }
 }
 
@@ -186,26 +193,29 @@ pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -
     let mut asks = Vec::with_capacity(per_beat + doubt.failing.len().min(again));
     for (id, variant) in doubt.failing {
         let Some(canary) = monitor.canaries.iter().position(|canary| canary.id == *id) else { continue };
+        let past = past_caches(monitor, canary, doubt.knows_way);
+        let first = match (past, *variant) {
+            // Other words are another question: it is right where the question itself is not wrong, so both are asked.
+            (Some(Variant::Reworded), _) => Variant::Plain,
+            (Some(past), Variant::Reworded) => past,
+            (_, variant) => variant,
+        };
         let in_turn = scheduled.contains(&canary);
         if in_turn || again > 0 {
             again -= usize::from(!in_turn);
             let turn = if in_turn { Turn::Scheduled } else { Turn::ReAsk };
-            asks.push(PlannedAsk { canary, turn, variant: *variant });
+            asks.push(PlannedAsk::new(canary, turn, first));
         }
-        if doubt.knows_way
-            && *variant == Variant::Plain
-            && again > 0
-            && asks.last().is_some_and(|ask| ask.canary == canary)
-        {
+        let past = past.filter(|_| first == Variant::Plain && again > 0);
+        if let Some(past) = past.filter(|_| asks.last().is_some_and(|ask| ask.canary == canary)) {
             again -= 1;
-            asks.push(PlannedAsk { canary, turn: Turn::ReAsk, variant: Variant::Fresh });
+            asks.push(PlannedAsk::new(canary, Turn::ReAsk, past));
         }
     }
     let rest = (0..per_beat).filter(|next| !asks.iter().any(|ask| ask.canary == scheduled[*next])).collect::<Vec<_>>();
-    asks.extend(rest.into_iter().map(|next| PlannedAsk {
-        canary: scheduled[next],
-        turn: Turn::Scheduled,
-        variant: variant(turn + next, round.len()),
+    asks.extend(rest.into_iter().map(|next| {
+        let past = past_caches(monitor, scheduled[next], doubt.knows_way);
+        PlannedAsk::new(scheduled[next], Turn::Scheduled, variant(turn + next, round.len(), past))
     }));
     let asked: HashSet<usize> = asks.iter().map(|ask| ask.canary).collect();
     let unheard: HashSet<&str> = doubt.unheard.iter().copied().collect();
@@ -217,15 +227,30 @@ pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -
     let more = doubt.share.saturating_sub(met).min(doubt.spare);
     // What caches alone are blamed for is looked for in them.
     let of_caches = !doubt.failing.is_empty() && doubt.failing.iter().all(|(_, variant)| *variant == Variant::Plain);
-    let variant = if of_caches { Variant::Plain } else { Variant::Fresh };
-    asks.extend(further.take(more).map(|canary| PlannedAsk { canary, turn: Turn::ReAsk, variant }));
+    let of_words = doubt.failing.iter().any(|(_, variant)| *variant == Variant::Reworded);
+    let variant = |canary: usize| match past_caches(monitor, canary, doubt.knows_way) {
+        _ if of_caches => Variant::Plain,
+        Some(Variant::Reworded) if of_words => Variant::Reworded,
+        _ => Variant::Fresh,
+    };
+    asks.extend(further.take(more).map(|canary| PlannedAsk::new(canary, Turn::ReAsk, variant(canary))));
     asks
+}
+
+/// How a canary gets past caches; none where nothing does. `knows_way`: the server knows a way past them.
+fn past_caches(monitor: &Monitor, canary: usize, knows_way: bool) -> Option<Variant> {
+    let has_words = monitor.canaries.get(canary).is_some_and(|canary| !canary.also.is_empty());
+    match () {
+        () if knows_way => Some(Variant::Fresh),
+        () if has_words && monitor.search.fresh != Fresh::Off => Some(Variant::Reworded),
+        () => None,
+    }
 }
 
 /// Asks the first question that reaches the index a second time, right after the first, so that both lists can be
 /// compared; nothing where none does.
 pub fn ask_twice(asks: &mut Vec<PlannedAsk>, knows_way: bool) {
-    let reaches = |ask: &PlannedAsk| ask.variant == Variant::Fresh || !knows_way;
+    let reaches = |ask: &PlannedAsk| ask.variant != Variant::Reworded && (ask.variant == Variant::Fresh || !knows_way);
     if let Some(at) = asks.iter().position(reaches) {
         let again = PlannedAsk { turn: Turn::ReAsk, ..asks[at] };
         asks.insert(at + 1, again);
@@ -236,16 +261,21 @@ pub fn ask_twice(asks: &mut Vec<PlannedAsk>, knows_way: bool) {
 pub fn ask_both_ways(asks: &mut Vec<PlannedAsk>, canary: usize) {
     for variant in [Variant::Plain, Variant::Fresh] {
         if !asks.iter().any(|ask| ask.canary == canary && ask.variant == variant) {
-            asks.push(PlannedAsk { canary, turn: Turn::ReAsk, variant });
+            asks.push(PlannedAsk::new(canary, Turn::ReAsk, variant));
         }
     }
 }
 
 /// How the round asks at its `nth` place: past caches, so that the index answers; in one round of five plainly, as users
-/// do, so that caches are seen too. Each canary has another such round, so that none is without.
-const fn variant(nth: usize, canaries: usize) -> Variant {
+/// do, so that caches are seen too. Each canary has another such round, so that none is without. Where other words alone
+/// get past caches it is the other way round, since only the question itself can be compared with what is pinned.
+const fn variant(nth: usize, canaries: usize, past: Option<Variant>) -> Variant {
     let (round, place, every) = (nth / canaries, nth % canaries, PLAIN_EVERY as usize);
-    if (round + place) % every == every - 1 { Variant::Plain } else { Variant::Fresh }
+    match ((round + place) % every == every - 1, past) {
+        (true, Some(Variant::Reworded)) => Variant::Reworded,
+        (true, _) | (false, Some(Variant::Reworded)) => Variant::Plain,
+        (false, _) => Variant::Fresh,
+    }
 }
 
 /// When to look again after a first failed beat, to tell a blip from an outage: soon after its end,

@@ -219,8 +219,10 @@ fn known_calls(tool: Option<&Value>, monitor: &Monitor) -> KnownCalls {
     for canary in &monitor.canaries {
         calls.known += 1;
         let breaks = |schema: &Value| {
-            let why = |search| misfit_asking(schema, search, &canary.query);
-            why(&monitor.search).or_else(|| why(given.as_ref()?))
+            let why = |search, question: &String| misfit_asking(schema, search, question);
+            let mut questions = std::iter::once(&canary.query).chain(&canary.also);
+            let plainly = questions.find_map(|question| why(&monitor.search, question));
+            plainly.or_else(|| why(given.as_ref()?, &canary.query))
         };
         let why = tool.map_or_else(|| Some("the tool is gone".to_owned()), |tool| breaks(input_schema(tool)));
         let Some(why) = why else { continue };

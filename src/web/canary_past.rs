@@ -174,6 +174,7 @@ pub(crate) const fn answered_by(ask: &AskedLine) -> &'static str {
         (CacheWord::Hit, _) => "by a cache",
         (CacheWord::Missed, _) => "by the index",
         (CacheWord::Unsaid, Variant::Fresh) => "past caches",
+        (CacheWord::Unsaid, Variant::Reworded) => "in other words",
         (CacheWord::Unsaid, Variant::Plain) => "",
     }
 }

@@ -28,6 +28,7 @@ pub(crate) fn canary(id: &str) -> Canary {
         max_score: None,
         text: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     }

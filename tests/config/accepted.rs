@@ -152,6 +152,25 @@ fn sources_may_be_forbidden_beside_what_is_expected_or_alone() {
 }
 
 #[test]
+fn a_question_may_have_other_words_in_either_kind_of_file() {
+    let of = |canary: &str| {
+        let text = format!(
+            "version: 1\nmonitors:\n  - id: docs\n    url: http://h/\n    canaries:\n      - {{ id: a, query: q, expect: [a.md]{canary} }}\n"
+        );
+        Arc::clone(&loaded(&text).fleet.monitors[0])
+    };
+    let (none, two) = (of(""), of(", also: [how so, why then]"));
+    assert_eq!(two.canaries[0].also, ["how so", "why then"]);
+    assert_ne!(none.canaries[0].definition_hash, two.canaries[0].definition_hash, "it is declared otherwise");
+    let asked = |monitor: &Monitor| serin::config::check::definition::asked(&monitor.search, &monitor.canaries[0]);
+    assert_eq!(asked(&none), asked(&two), "and the question itself is pinned as it was");
+    let golden = "{\"id\": \"a\", \"query\": \"q\", \"expect\": [\"a.md\"], \"also\": [\"how so\", \"why then\"]}\n";
+    let by_file = "version: 1\nmonitors:\n  - { id: docs, url: \"http://h/\", canaries: { file: a.jsonl } }\n";
+    let fleet = crate::included::loaded(&crate::included::with(by_file, &[("a.jsonl", golden)])).fleet;
+    assert_eq!(fleet.monitors[0].canaries[0].definition_hash, two.canaries[0].definition_hash);
+}
+
+#[test]
 fn answers_are_read_where_the_file_says() {
     let text = "version: 1
 monitors:

@@ -151,3 +151,54 @@ async fn a_nonce_that_changes_nothing_takes_questions_past_a_cache() {
     with_nonce.dedup();
     assert_eq!(with_nonce.len(), all, "no nonce comes again");
 }
+
+/// A question in words that nobody asked yet, each with its source.
+fn in_other_words(word: &str) -> String {
+    let wordings =
+        ["tell me of the", "what about the", "and the", "is there a", "whose is the", "where is the", "why the", "old"];
+    wordings.map(|words| format!("{words} {word}")).join(", ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_words_reach_an_index_that_nothing_else_does() {
+    let server = Remembering::start().await;
+    let monitor = |id: &str, also: &dyn Fn(&str) -> String| {
+        format!(
+            "  - id: {id}\n    url: {}\n    search: {{ arguments: {{}}, per_beat: 2 }}\n    canaries:\n      \
+             - {{ id: boilers, query: how often is the boiler checked, expect: [boilers.md]{} }}\n      \
+             - {{ id: bees, query: when do bees swarm, expect: [bees.md]{} }}\n",
+            server.url,
+            also("furnace"),
+            also("hive"),
+        )
+    };
+    let words = |word: &str| format!(", also: [{}]", in_other_words(word));
+    let stage = Stage::start(&format!("{}{}", monitor("notes", &words), monitor("plain", &|_| String::new()))).await;
+    stage.well("notes").await;
+    stage.well("plain").await;
+    let before = server.asked().len();
+    server.breaks();
+    let wrong =
+        Expected { monitor: "notes", signal: "quality", reason: "wrong_results", severity: "page", stage: "search" };
+    let opened = stage.opened("the index behind the cache is broken", wrong).await;
+    assert!(format!("{:?}", opened.evidence).contains("in other words"), "{opened:#?}");
+    assert!(stage.told("plain").is_empty(), "the question itself is answered by the cache");
+    let asked = server.asked();
+    let reworded =
+        |asked: &[String], word: &str| asked.iter().filter(|asked| asked.ends_with(word)).cloned().collect::<Vec<_>>();
+    for word in ["furnace", "hive"] {
+        let (all, later) = (reworded(&asked, word), reworded(&asked[before..], word));
+        let mut distinct = all.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert!(all.len() > 8 || distinct.len() == all.len(), "each once, as far as there are any: {later:?}");
+    }
+
+    let other = Remembering::start().await;
+    let config = std::fs::read_to_string(stage.path("monitors.yaml")).unwrap();
+    let doubtful = config.replace(&server.url, &other.url).replace("and the hive", "who knows");
+    stage.beside("doubtful.yaml", &doubtful);
+    let (code, said) = stage.runs(&["canary", "lint", "notes", "doubtful.yaml"]).await;
+    assert!(code == Some(1) && said.contains("“who knows”: empty_results"), "{said}");
+    assert_eq!(other.asked().len(), 2 * 9, "the question, and each of its other words");
+}

@@ -310,6 +310,44 @@ fn a_cache_that_gives_out_another_text_is_told_as_well() {
 }
 
 #[test]
+fn what_is_asked_in_other_words_is_compared_with_nothing() {
+    let mut scene = Scene::new(with(|monitor| {
+        *monitor = pinned();
+        monitor.pinned = Some(Arc::new(Pinned { relations: vec![Relation::SameTwice], ..lock("one") }));
+    }));
+    beats(&mut scene, ".");
+    for beat in 0..12 {
+        scene.beat(60, |seen| {
+            // The expected source is there; others, fewer and shorter results than are pinned, other scores and once none, once
+            // from a cache, and two orders in one beat.
+            let sources: &[&str] = if beat % 2 == 0 { &["a.md"] } else { &["x.md", "a.md"] };
+            answers(seen, sources, 0.2, 100);
+            seen.asks.iter_mut().for_each(|ask| ask.variant = Variant::Reworded);
+            if let Some(Ok(answer)) = &mut seen.asks[0].result {
+                answer.cache = CacheWord::Hit;
+                answer.hits[0].score = None;
+            }
+            let mut again = seen.asks[1].clone();
+            if let Some(Ok(answer)) = &mut again.result {
+                answer.hits.reverse();
+            }
+            seen.asks.insert(2, again);
+        });
+    }
+    assert_eq!(scene.told, Vec::<String>::new(), "its list is another question's");
+    scene.beat(60, |seen| {
+        answers(seen, &["x.md"], 0.5, 600);
+        seen.asks.iter_mut().for_each(|ask| ask.variant = Variant::Reworded);
+    });
+    assert!(scene.state.is_any_doubted(), "whether it is right is judged");
+    assert_eq!(
+        scene.state.canaries.get("c00").map(|canary| canary.wordings_asked),
+        Some(13),
+        "the next takes the next"
+    );
+}
+
+#[test]
 fn without_a_lock_or_where_the_file_says_so_nothing_is_compared() {
     check(
         "no lock",

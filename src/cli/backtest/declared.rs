@@ -13,18 +13,18 @@ use crate::config::check::checker::Unset;
 use crate::config::describe::changes;
 use crate::config::read::source::ConfigSource;
 use crate::config::{self, Loaded};
-use crate::domain::answer::Answer;
+use crate::domain::answer::{Answer, Variant};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Canary, Monitor, MonitorId};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::pinned::Pinned;
 use crate::domain::quality::canary;
-use crate::domain::quality::form::PinnedForm;
 use crate::domain::route::Route;
 use crate::store::read::circumstances::FileInForce;
 
 /// Keys of a canary whose change can be judged by what is kept of its answers.
-const JUDGED_BY_RECORD: [&str; 7] = ["kind", "expect", "within", "max_score", "forbid", "contains", "not_contains"];
+const JUDGED_BY_RECORD: [&str; 8] =
+    ["kind", "expect", "within", "max_score", "forbid", "contains", "not_contains", "also"];
 
 /// What becomes of a canary's recorded answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,15 +67,14 @@ impl Declared {
         self.monitor.canaries.iter().any(|canary| canary.text.is_some() && is_judged(canary))
     }
 
-    /// Judges an answer by what is declared.
-    pub(super) fn judge(&self, declared: &Canary, answer: &Answer) -> AskVerdict {
+    /// Judges an answer to a question that was asked so by what is declared.
+    pub(super) fn judge(&self, declared: &Canary, variant: Variant, answer: &Answer) -> AskVerdict {
         // The same chunk twice shows by its text, which is not kept; it was told when it was judged, and stays so.
         let mut told_apart = answer.clone();
         for (place, hit) in told_apart.hits.iter_mut().enumerate() {
             hit.excerpt = place.to_string();
         }
-        let form = PinnedForm::of(&self.monitor, declared);
-        canary::judge(declared, &self.monitor.search, form, &told_apart)
+        canary::judge_asked(&self.monitor, (declared, variant), &told_apart)
     }
 }
 

@@ -178,7 +178,7 @@ fn asked(past: &PastAsk, declared: &Declared, around: Around<'_>) -> Option<(Ask
         // How long a text was is known, and judged anew.
         (Some(Ok(answer)), AskUse::Rejudged) if answer.kept.is_some() || !is_of_form(shape.reason) => {
             let canary = declared.canary(&past.canary)?;
-            declared.judge(canary, &with_text(answer.clone(), canary, around.texts)?)
+            declared.judge(canary, shape.variant, &with_text(answer.clone(), canary, around.texts)?)
         }
         _ => recorded(past),
     };

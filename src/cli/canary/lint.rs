@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 use crate::cli::canary::declared;
 use crate::cli::config_file::ConfigFile;
 use crate::cli::observe::{INTERRUPTED, recalled};
-use crate::domain::answer::{Answer, SeenPassage, Variant};
+use crate::domain::answer::{Answer, SeenPassage, Turn, Variant};
 use crate::domain::classify::classify;
-use crate::domain::monitor::Monitor;
+use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::observation::{BeatKind, Observation};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::lint::{Proof, lint};
 use crate::domain::quality::unarmed::checks_seen;
 use crate::domain::schedule::PlannedAsk;
-use crate::domain::search::FreshWay;
+use crate::domain::search::{Fresh, FreshWay};
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::prober::Prober;
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
         None => loaded.fleet.monitors.iter().filter(|monitor| !monitor.canaries.is_empty()).cloned().collect(),
     };
     anyhow::ensure!(!monitors.is_empty(), "{} declares no canary", loaded.fleet.provenance.file);
-    let calls: u64 = monitors.iter().map(|monitor| monitor.calls_of_all()).sum();
+    let calls: u64 = monitors.iter().map(|monitor| calls(monitor)).sum();
     let canaries: usize = monitors.iter().map(|monitor| monitor.canaries.len()).sum();
     anstream::eprintln!(
         "asks {} of {}: up to {}",
@@ -105,14 +105,14 @@ struct Look {
 async fn look(path: &Path, monitor: &Arc<Monitor>) -> Option<Look> {
     let now = Utc::now();
     // A beat's budget is for a handful of them.
-    let calls = u32::try_from(monitor.calls_of_all()).unwrap_or(u32::MAX);
+    let calls = u32::try_from(calls(monitor)).unwrap_or(u32::MAX);
     let probe_budget = monitor.timeout.saturating_mul(calls).clamp(monitor.probe_budget, LOOK_MAX);
     let assignment = Assignment {
         monitor: Arc::new(Monitor { probe_budget, ..Monitor::clone(monitor) }),
         kind: BeatKind::Recheck,
         scheduled_at: now,
         started_at: now,
-        asks: PlannedAsk::every(monitor, Variant::Fresh),
+        asks: PlannedAsk::every(monitor, Variant::Fresh).into_iter().chain(in_other_words(monitor)).collect(),
         further: Further::NONE,
         source_pages: 0,
         source_names: false,
@@ -129,6 +129,21 @@ async fn look(path: &Path, monitor: &Arc<Monitor>) -> Option<Look> {
     Some(judged(Arc::clone(monitor), &seen))
 }
 
+/// The most requests of a look.
+fn calls(monitor: &Monitor) -> u64 {
+    monitor.calls_of_all() + in_other_words(monitor).count() as u64
+}
+
+/// Every canary in each of its other words, where nothing else may be known that gets past caches.
+fn in_other_words(monitor: &Monitor) -> impl Iterator<Item = PlannedAsk> {
+    let is_asked = monitor.search.fresh == Fresh::Found && !monitor.may_send_nonces();
+    let canaries = monitor.canaries.iter().enumerate().filter(move |_| is_asked);
+    canaries.flat_map(|(nth, canary)| {
+        let ask = PlannedAsk::new(nth, Turn::Scheduled, Variant::Reworded);
+        (0..).zip(&canary.also).map(move |(wording, _)| PlannedAsk { wording, ..ask })
+    })
+}
+
 fn judged(monitor: Arc<Monitor>, seen: &Observation) -> Look {
     let outcome = classify(&monitor, seen);
     let answers = seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().ok());
@@ -137,7 +152,25 @@ fn judged(monitor: Arc<Monitor>, seen: &Observation) -> Look {
         let asked = seen.asks.iter().zip(&outcome.asks).find(|(ask, _)| ask.canary == canary);
         asked.map_or(&AskVerdict::NotAsked, |(_, verdict)| verdict)
     };
-    let proofs = monitor.canaries.iter().map(|canary| lint(canary, verdict(&canary.id), &passages)).collect();
+    // Asks come in the order of the plan, these last; a server that knows a way was asked by it.
+    let verdicts = seen.asks.iter().zip(&outcome.asks).skip(monitor.canaries.len());
+    let reworded = in_other_words(&monitor).zip(verdicts).filter(|(_, (ask, _))| ask.variant == Variant::Reworded);
+    let in_words: Vec<(usize, Proof)> = reworded
+        .filter_map(|(planned, (_, verdict))| {
+            let canary = &monitor.canaries[planned.canary];
+            let query = canary.also.get(planned.wording as usize)?;
+            let proof = lint(&Canary { query: query.clone(), ..canary.clone() }, verdict, &passages);
+            Some((planned.canary, proof.of_wording(query)))
+        })
+        .collect();
+    let proof = |(nth, canary): (usize, &Canary)| {
+        let own = lint(canary, verdict(&canary.id), &passages);
+        let is_weak = |proof: &Proof| !matches!(proof, Proof::Holds(_));
+        let mut weak =
+            in_words.iter().filter(|(of, proof)| *of == nth && is_weak(proof)).map(|(_, proof)| proof.clone());
+        if is_weak(&own) { own } else { weak.next().unwrap_or(own) }
+    };
+    let proofs = monitor.canaries.iter().enumerate().map(proof).collect();
     let checks = checks_seen(&monitor, seen.tools.as_ref());
     let past_caches = seen.tools.as_ref().and_then(|tools| tools.fresh).map(FreshWay::said);
     Look { monitor, proofs, checks, past_caches, requests: seen.footprint.requests }

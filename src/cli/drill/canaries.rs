@@ -71,6 +71,7 @@ fn of(question: JudgedQuestion) -> Golden {
         max_score: None,
         text: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         line: 1,
     };
     Golden { kind: question.kind, canary }

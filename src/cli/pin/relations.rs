@@ -57,7 +57,7 @@ pub(super) async fn held(
     for relation in ASKED {
         let Some(asked) = altered(monitor, runs, relation).filter(|asked| !asked.canaries.is_empty()) else { continue };
         let variant = if relation == Relation::Nonce { Variant::Plain } else { Variant::Fresh };
-        let ask = |canary| PlannedAsk { canary, turn: Turn::Scheduled, variant };
+        let ask = |canary| PlannedAsk::new(canary, Turn::Scheduled, variant);
         let asks = (0..asked.canaries.len()).map(ask).collect();
         let seen = once(&Arc::new(asked), profile, asks, None).await.ok_or(Refusal::Interrupted)?;
         let keeps = |(canary, answer): (&str, &Answer)| {

@@ -92,6 +92,7 @@ fn reading() -> Canary {
         within: 3,
         max_score: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         text: Some(Box::new(text)),
         line: 1,
         definition_hash: String::new(),

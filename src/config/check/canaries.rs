@@ -9,6 +9,7 @@ use crate::config::check::definition;
 use crate::config::check::forbidden_sources;
 use crate::config::check::keys;
 use crate::config::check::rules::within;
+use crate::config::check::wordings;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue};
 use crate::domain::monitor::{Canary, CanaryKind};
@@ -186,6 +187,7 @@ fn canary(
     let max_score = fields.get("max_score").and_then(|entry| checker.decimal("'max_score'", &entry.value));
     let text = answer_text::expected(checker, &what, fields, query.as_deref());
     let forbid = forbidden_sources::forbid(checker, &what, fields, &expect);
+    let also = wordings::also(checker, &what, fields, (query.as_deref(), text.as_deref()));
     agreement(checker, &what, fields, kind);
     let mut canary = Canary {
         id: id?,
@@ -196,6 +198,7 @@ fn canary(
         max_score,
         text,
         forbid,
+        also,
         line: node.place.line,
         definition_hash: String::new(),
     };

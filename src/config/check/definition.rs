@@ -91,7 +91,7 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
 }
 
 pub(in crate::config) fn of_canary(canary: &Canary) -> Definition {
-    let Canary { id, query, kind, expect, within, max_score, text, forbid, line: _, definition_hash: _ } = canary;
+    let Canary { id, query, kind, expect, within, max_score, text, forbid, also, line: _, definition_hash: _ } = canary;
     let mut said = Definition::default();
     said.key("").text("canary").text(id);
     said.key("query").text(query);
@@ -107,6 +107,7 @@ pub(in crate::config) fn of_canary(canary: &Canary) -> Definition {
     said.added("not_contains", wanted(|text| &text.not_contains), Definition::shown);
     let forbidden = forbid.iter().map(|pattern| pattern.as_str().to_owned()).collect::<Vec<_>>();
     said.added("forbid", Some(forbidden).filter(|forbidden| !forbidden.is_empty()), Definition::shown);
+    said.added("also", Some(also.clone()).filter(|also| !also.is_empty()), Definition::shown);
     said
 }
 

@@ -172,6 +172,10 @@ const KEYS: &[(&str, &str)] = &[
         "Sources that this caller must never see, with `*`, `?` and `**`, such as tenants/b/**; one in any result is a tenant_leak.",
     ),
     (
+        "monitors.canaries.also",
+        "The question in other words, each with the same right answer: asked to reach the index where nothing else passes caches.",
+    ),
+    (
         "monitors.replicas_of",
         "The id of another monitor whose server has to answer as this one does: lists of the canaries that both ask in the same words are compared.",
     ),

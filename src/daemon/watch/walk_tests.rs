@@ -118,6 +118,7 @@ fn monitor(id: &str) -> Monitor {
         max_score: None,
         text: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         line: 1,
         definition_hash: id.to_owned(),
     };

@@ -109,6 +109,7 @@ fn monitor() -> Monitor {
         max_score: None,
         text: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     }];

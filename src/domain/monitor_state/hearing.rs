@@ -89,6 +89,11 @@ impl MonitorState {
         if let Some(canary) = compared.filter(|_| spare() > 1) {
             schedule::ask_both_ways(&mut asks, canary);
         }
+        for ask in asks.iter_mut().filter(|ask| ask.variant == Variant::Reworded) {
+            // One that was not asked yet, as far as there are any: what was asked once may stand in a cache.
+            let known = self.canaries.get(&monitor.canaries[ask.canary].id);
+            ask.wording = known.map_or(0, |canary| canary.wordings_asked);
+        }
         // Where one wrong answer is enough, no beat is left between it and the page.
         let at_once = self.after(monitor).answers == 1 && !self.is_any_doubted() && unheard.is_empty();
         let further = round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::{Answer, Ask, Turn as AskTurn};
+use crate::domain::answer::{Answer, Ask, Turn as AskTurn, Variant};
 use crate::domain::errors::SearchCall;
 use crate::domain::monitor::Likeness;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
@@ -177,6 +177,7 @@ impl MonitorState {
         }
         if *verdict != AskVerdict::NotAsked {
             state.elapsed = ask.elapsed;
+            state.wordings_asked = state.wordings_asked.wrapping_add(u32::from(ask.variant == Variant::Reworded));
         }
         if was_wrong && !state.is_wrong() && told {
             self.turned_at = Some(beat.now);
@@ -184,7 +185,7 @@ impl MonitorState {
         if let Some(Ok(answer)) = ask.result.as_ref().filter(|_| is_heard) {
             state.list = Some(fingerprint(answer));
             state.tokens = answer.tokens.or(state.tokens);
-            if by.index {
+            if by.index && by.variant != Variant::Reworded {
                 let look = Look::of(answer, verdict, beat.now);
                 let is_alone = beat.monitor.likeness == Likeness::Alone;
                 state.see(if is_alone { look } else { look.with_names(answer) }, is_any_doubted);

@@ -24,10 +24,10 @@ impl Observation {
         (0..self.asks.len()).filter_map(move |nth| Some((answer(self.first_of(nth)?)?, answer(nth)?)))
     }
 
-    /// Answers that came from caches, as far as that can be told.
+    /// Answers to a canary's very question that came from caches, as far as that can be told.
     pub fn from_caches(&self) -> impl Iterator<Item = (&Ask, &Answer)> {
         let answered = self.asks.iter().filter_map(|ask| Some((ask, ask.result.as_ref()?.as_ref().ok()?)));
-        answered.filter(|(ask, _)| !self.reached_index(ask))
+        answered.filter(|(ask, _)| ask.variant != Variant::Reworded && !self.reached_index(ask))
     }
 
     /// A canary's answer to who asks plainly, whoever gave it, and the index's; none where one of the two is missing.
@@ -42,7 +42,9 @@ impl Observation {
     }
 
     fn first_of(&self, nth: usize) -> Option<usize> {
-        let again = self.asks.get(nth).filter(|ask| ask.result.is_some() && self.reached_index(ask))?;
+        let is_comparable =
+            |ask: &&Ask| ask.result.is_some() && ask.variant != Variant::Reworded && self.reached_index(ask);
+        let again = self.asks.get(nth).filter(is_comparable)?;
         let is_first =
             |ask: &&Ask| ask.canary == again.canary && ask.variant == again.variant && self.reached_index(ask);
         self.asks[..nth].iter().position(|ask| ask.result.is_some() && is_first(&ask))

@@ -170,6 +170,7 @@ mod tests {
             max_score: None,
             text: None,
             forbid: vec![SourcePattern::new("b/**").unwrap()],
+            also: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         }];

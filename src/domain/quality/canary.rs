@@ -1,7 +1,7 @@
 //! One canary's answer: right or wrong (RETRIEVAL.md §3, checks 2 and 3).
 
-use crate::domain::answer::{Answer, Hit};
-use crate::domain::monitor::{Canary, CanaryKind};
+use crate::domain::answer::{Answer, Hit, Variant};
+use crate::domain::monitor::{Canary, CanaryKind, Monitor};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::form::{CHUNK_CHARS_MAX, PinnedForm, deformed, of_other_length};
 use crate::domain::quality::score_code::rounded;
@@ -25,6 +25,16 @@ pub(crate) fn key(canary: &str) -> String {
 /// Whose line a key of the evidence is.
 pub(crate) fn canary_of(key: &str) -> Option<&str> {
     key.strip_prefix("canary.")
+}
+
+/// Judges the answer to a canary of a monitor that was asked so.
+pub(crate) fn judge_asked(monitor: &Monitor, (canary, variant): (&Canary, Variant), answer: &Answer) -> AskVerdict {
+    match judge(canary, &monitor.search, PinnedForm::of(monitor, canary, variant), answer) {
+        AskVerdict::Wrong { reason, rank, seen } if variant == Variant::Reworded => {
+            AskVerdict::Wrong { reason, rank, seen: format!("in other words: {seen}") }
+        }
+        verdict => verdict,
+    }
 }
 
 /// Judges an answer by what the canary declares, and its form by what is pinned, where it is.
@@ -203,6 +213,7 @@ mod tests {
             max_score,
             text: None,
             forbid: Vec::new(),
+            also: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         }

@@ -28,9 +28,15 @@ impl AnsweredBy {
     /// The index, however it was asked: what is said of servers without caches.
     pub const INDEX: Self = Self { variant: Variant::Plain, index: true };
 
-    /// Whether a right answer ends a doubt, in the index or in a cache.
-    const fn clears(self, doubts_index: bool) -> bool {
-        if doubts_index { self.index } else { matches!(self.variant, Variant::Plain) }
+    /// Whether a right answer ends a doubt, in the index or in a cache. Other words are another question: where one of them
+    /// was answered wrongly the question itself, which a cache may know, says nothing of it, and the other way round.
+    const fn clears(self, doubt: &CanaryState) -> bool {
+        match self.variant {
+            Variant::Reworded => doubt.doubts_wording,
+            Variant::Plain if doubt.doubts_wording => false,
+            _ if doubt.doubts_index => self.index,
+            variant => matches!(variant, Variant::Plain),
+        }
     }
 }
 
@@ -51,6 +57,10 @@ pub struct CanaryState {
     pub doubted_since: Option<DateTime<Utc>>,
     /// Whether the index gave one of the wrong answers of that doubt; else a cache did, as far as that can be told.
     pub doubts_index: bool,
+    /// Whether it was answered wrongly in that doubt in other words.
+    pub doubts_wording: bool,
+    /// How often it was asked in other words, so that the next time takes the next of them.
+    pub wordings_asked: u32,
     /// Whether the same question, asked past caches, was answered rightly since.
     pub right_past_caches: bool,
     /// Its way from one forbidden source to a leak and back; none where its answers name none.
@@ -82,6 +92,8 @@ impl CanaryState {
             failed: None,
             doubted_since: None,
             doubts_index: false,
+            doubts_wording: false,
+            wordings_asked: 0,
             right_past_caches: false,
             leak: None,
             look_due: false,
@@ -110,11 +122,15 @@ impl CanaryState {
             AskVerdict::NotAsked => return false,
         };
         self.failed = None;
-        let is_told_already = level == Level::Elevated && self.is_wrong() && self.answered_at == Some(now);
+        let is_told_already = self.is_wrong() && self.answered_at == Some(now);
+        if is_told_already && level == Level::Calm && by.variant == Variant::Reworded {
+            // The question itself was answered wrongly a moment ago.
+            return false;
+        }
         if !self.blame(level, by) {
             return false;
         }
-        if is_told_already {
+        if is_told_already && level == Level::Elevated {
             // Asked past caches as well in one beat: that is one look, and no confirmation.
             return true;
         }
@@ -140,11 +156,12 @@ impl CanaryState {
         let is_in_doubt = self.state.phase != Phase::Quiet;
         if level == Level::Elevated {
             self.doubts_index = by.index || is_in_doubt && self.doubts_index;
+            self.doubts_wording = by.variant == Variant::Reworded || is_in_doubt && self.doubts_wording;
             self.right_past_caches &= is_in_doubt && !by.index;
             return true;
         }
-        let is_heard = !is_in_doubt || by.clears(self.doubts_index);
-        self.right_past_caches |= !is_heard && by.index;
+        let is_heard = !is_in_doubt || by.clears(self);
+        self.right_past_caches |= !is_heard && by.index && by.variant != Variant::Reworded;
         is_heard
     }
 
@@ -160,7 +177,11 @@ impl CanaryState {
     /// How it is asked again: as it was when its answer was wrong. What leaks may do so from the index or from a cache that
     /// others share, so that it is asked as users do.
     pub const fn asked_again(&self) -> Variant {
-        if self.doubts_index && self.leak.is_none() { Variant::Fresh } else { Variant::Plain }
+        match self.leak {
+            None if self.doubts_wording => Variant::Reworded,
+            None if self.doubts_index => Variant::Fresh,
+            _ => Variant::Plain,
+        }
     }
 
     /// Whether caches answer wrongly what the index answers rightly.
@@ -271,6 +292,42 @@ mod tests {
             let judged = (canary.wants_asking(), canary.is_confirmed(), canary.blames_cache());
             assert_eq!(judged, (wanted, confirmed, blamed), "{answers}: {sentence}");
             assert!(!wanted || canary.asked_again() == again, "{answers}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn other_words_confirm_and_clear_nothing_that_the_question_itself_gets_wrong() {
+        // A beat a word. p: the question itself, of which a cache may know; w: in other words; h: the question itself, and
+        // the answer says that a cache gave it. Capitals are wrong. Then: in doubt, confirmed, and how it is asked again.
+        let (plain, fresh, reworded) = (Variant::Plain, Variant::Fresh, Variant::Reworded);
+        let rows = [
+            ("Pw", true, false, fresh, "other words clear no wrong answer of the same beat"),
+            ("P w", true, false, fresh, "nor one of the beat before"),
+            ("Pw Pw Pw", true, true, fresh, "so that what users ask is told as soon as ever"),
+            ("P p", false, false, fresh, "the question itself clears it"),
+            ("W p", true, false, reworded, "a cache that knows the question hides nothing of the index"),
+            ("W pW pW", true, true, reworded, "which several wordings confirm"),
+            ("W pw", false, false, fresh, "or one clears"),
+            ("PW Pw PW", true, true, reworded, "a beat is right where both are"),
+            ("PW pW Pw pw pw", false, false, fresh, "and twice over when it is confirmed"),
+            ("Hw Hw Hw", true, true, plain, "what a cache admits to is its own"),
+        ];
+        let begun = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        for (beats, wanted, confirmed, again, sentence) in rows {
+            let mut canary = CanaryState::new("", begun);
+            for (beat, answers) in (0..).zip(beats.split(' ')) {
+                for answer in answers.chars() {
+                    let lower = answer.to_ascii_lowercase();
+                    let by = AnsweredBy { variant: if lower == 'w' { reworded } else { plain }, index: lower != 'h' };
+                    let wrong =
+                        AskVerdict::Wrong { reason: FailureReason::WrongResults, rank: None, seen: String::new() };
+                    let verdict = if answer == lower { AskVerdict::Right { rank: Some(1) } } else { wrong };
+                    canary.hear(&verdict, by, 3, begun + Duration::from_secs(60 * beat));
+                }
+            }
+            assert_eq!((canary.wants_asking(), canary.is_confirmed()), (wanted, confirmed), "{beats}: {sentence}");
+            assert!(!canary.blames_cache(), "{beats}: another question says nothing of a cache");
+            assert!(!wanted || canary.asked_again() == again, "{beats}: {sentence}");
         }
     }
 

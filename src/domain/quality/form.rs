@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::domain::answer::{Answer, Hit, KeptText};
+use crate::domain::answer::{Answer, Hit, KeptText, Variant};
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::pinned::PinnedCanary;
 use crate::domain::quality::score_code::rounded;
@@ -24,8 +24,12 @@ pub(crate) struct PinnedForm<'a> {
 }
 
 impl<'a> PinnedForm<'a> {
-    /// Of a canary; none where nothing is pinned of it, or nothing is to be judged by it.
-    pub(crate) fn of(monitor: &'a Monitor, canary: &Canary) -> Option<Self> {
+    /// Of a canary that was asked so; none where nothing is pinned of it, or nothing is to be judged by it: other words may
+    /// well bring fewer results.
+    pub(crate) fn of(monitor: &'a Monitor, canary: &Canary, variant: Variant) -> Option<Self> {
+        if variant == Variant::Reworded {
+            return None;
+        }
         let results = &monitor.rules.quality.checks.results;
         let pinned = canary.pinned(monitor.pinned.as_ref()?)?;
         results.judge.then_some(Self { pinned, least: results.least })

@@ -33,6 +33,16 @@ impl Proof {
         }
     }
 
+    /// The same, of the canary in these words.
+    pub(crate) fn of_wording(self, wording: &str) -> Self {
+        let said = |said: String| format!("“{wording}”: {said}");
+        match self {
+            Self::Holds(why) => Self::Holds(said(why)),
+            Self::Fails(why) => Self::Fails(said(why)),
+            Self::Unknown(why) => Self::Unknown(said(why)),
+        }
+    }
+
     /// Why.
     pub(crate) fn said(&self) -> &str {
         match self {

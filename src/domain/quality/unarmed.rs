@@ -4,6 +4,7 @@ use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::quality::changes::{ChangeCheck, OFF};
 use crate::domain::search::{Fresh, FreshWay};
+use crate::domain::wording::counted;
 
 /// A check that is not armed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,25 +50,44 @@ fn past_caches(monitor: &Monitor, way: Option<FreshWay>) -> Option<String> {
     let holds = monitor.may_send_nonces();
     match (&monitor.search.fresh, way) {
         (Fresh::Off, _) => Some(OFF.to_owned()),
-        (Fresh::Found, None) if holds => Some(
-            "needs search.fresh_arguments: the tool offers no way that is known, and not every question fits it with a \
-             nonce"
-                .to_owned(),
-        ),
-        (Fresh::Found, None) => Some(
-            "needs search.fresh_arguments, or nonce in monitors.lock: the tool offers no way that is known".to_owned(),
-        ),
+        (Fresh::Found, None) => {
+            let (or_nonce, too_long) = if holds {
+                ("", ", and not every question fits it with a nonce")
+            } else {
+                (", or nonce in monitors.lock", "")
+            };
+            let now_and_then = match reworded(monitor) {
+                0 => String::new(),
+                count => format!("; now and then other words reach it, of {}", counted(count, "canary", "canaries")),
+            };
+            let needs = "the tool offers no way that is known";
+            Some(format!("needs search.fresh_arguments{or_nonce}: {needs}{too_long}{now_and_then}"))
+        }
         (Fresh::Found | Fresh::Given(_), _) => None,
     }
 }
 
+/// Canaries that may be asked in other words.
+fn reworded(monitor: &Monitor) -> usize {
+    monitor.canaries.iter().filter(|canary| !canary.also.is_empty()).count()
+}
+
 /// By which way searches get past caches, as far as file and lock say it; what the tool offers stands before a nonce.
-pub(crate) fn declared_way(monitor: &Monitor) -> &'static str {
+pub(crate) fn declared_way(monitor: &Monitor) -> String {
+    let words = match reworded(monitor) {
+        0 => None,
+        count => Some(format!("other words, of {}", counted(count, "canary", "canaries"))),
+    };
     match &monitor.search.fresh {
-        Fresh::Off => "nothing, since the file leaves caches alone",
-        Fresh::Given(_) => "search.fresh_arguments",
-        Fresh::Found if monitor.may_send_nonces() => "an argument that is known, where the tool has one; else a nonce",
-        Fresh::Found => "an argument that is known, where the tool has one",
+        Fresh::Given(_) => "search.fresh_arguments".to_owned(),
+        Fresh::Off => "nothing, since the file leaves caches alone".to_owned(),
+        Fresh::Found => {
+            let known = Some("an argument that is known, where the tool has one".to_owned());
+            let nonce = monitor.may_send_nonces().then(|| "a nonce".to_owned());
+            // A nonce is there for every canary.
+            let words = words.filter(|_| nonce.is_none());
+            [known, nonce, words].into_iter().flatten().collect::<Vec<_>>().join("; else ")
+        }
     }
 }
 
@@ -118,6 +138,7 @@ mod tests {
             max_score: None,
             text: None,
             forbid: Vec::new(),
+            also: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         };

@@ -71,6 +71,7 @@ fn monitor(kinds: &[CanaryKind], per_beat: u32) -> Monitor {
         max_score: None,
         text: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     };
@@ -204,4 +205,49 @@ fn what_a_cache_answers_wrongly_is_asked_both_ways() {
         let asked: Vec<_> = asked.iter().map(|ask| (ask.canary, ask.variant)).collect();
         assert_eq!(asked, expected, "{sentence}");
     }
+}
+
+#[test]
+fn other_words_are_asked_beside_the_question_and_seldom_in_its_turn() {
+    let mut three = monitor(&[CanaryKind::Mixed; 3], 1);
+    three.canaries[0].also = vec!["in other words".to_owned()];
+    three.canaries[1].also = vec!["in other words".to_owned()];
+    let order = round(&three);
+    let (plain, fresh, reworded) = (Variant::Plain, Variant::Fresh, Variant::Reworded);
+    let in_turn = |monitor: &Monitor, canary: usize, knows_way: bool| -> Vec<Variant> {
+        let doubt = Doubt { knows_way, ..Doubt::default() };
+        let beats = (0..15).flat_map(|turn| asks(monitor, &order, turn, doubt));
+        beats.filter(|ask| ask.canary == canary).map(|ask| ask.variant).collect()
+    };
+    assert_eq!(in_turn(&three, 0, false), [plain, plain, plain, plain, reworded], "in one round of five");
+    assert_eq!(in_turn(&three, 1, false), [plain, plain, plain, reworded, plain], "each in another one");
+    assert_eq!(in_turn(&three, 0, true), [fresh, fresh, fresh, fresh, plain], "not where there is a better way");
+    let mut off = three.clone();
+    off.search.fresh = Fresh::Off;
+    assert!(!in_turn(&off, 0, false).contains(&reworded), "nor where caches are left alone");
+
+    let others = ["c1", "c2"];
+    type Row<'r> = (&'r [(&'r str, Variant)], bool, &'r [(usize, Variant)], &'r str);
+    let rows: [Row<'_>; 5] = [
+        (&[("c0", fresh)], false, &[(0, plain), (0, reworded), (1, fresh), (2, fresh)], "both, for one look"),
+        (
+            &[("c0", reworded)],
+            false,
+            &[(0, plain), (0, reworded), (1, reworded), (2, fresh)],
+            "what a cache hides is hidden of the others too",
+        ),
+        (&[("c2", fresh)], false, &[(2, fresh), (0, plain), (1, fresh)], "one that has no other words"),
+        (&[("c0", reworded)], true, &[(0, fresh), (1, fresh), (2, fresh)], "a way that came to be known meanwhile"),
+        (&[("c0", plain)], true, &[(0, plain), (0, fresh), (1, plain), (2, plain)], "and other words are not needed"),
+    ];
+    for (failing, knows_way, expected, sentence) in rows {
+        let doubt = Doubt { failing, knows_way, unheard: &others, share: 2, spare: 9 };
+        let asked: Vec<_> = asks(&three, &order, 0, doubt).iter().map(|ask| (ask.canary, ask.variant)).collect();
+        assert_eq!(asked, expected, "{sentence}");
+    }
+
+    let mut asked = vec![PlannedAsk::new(0, Turn::Scheduled, reworded), PlannedAsk::new(2, Turn::Scheduled, plain)];
+    ask_twice(&mut asked, false);
+    let asked: Vec<_> = asked.iter().map(|ask| (ask.canary, ask.variant)).collect();
+    assert_eq!(asked, [(0, reworded), (2, plain), (2, plain)], "one question twice is the very question");
 }

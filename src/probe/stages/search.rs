@@ -71,7 +71,7 @@ pub(super) async fn search(
         let Some(canary) = monitor.canaries.get(*nth) else {
             continue;
         };
-        let planned = PlannedAsk { canary: *nth, turn: Turn::ReAsk, variant: Variant::Fresh };
+        let planned = PlannedAsk::new(*nth, Turn::ReAsk, Variant::Fresh);
         let ask = if fits(caller, monitor) { ask(caller, &tool, canary, planned, seen).await } else { unasked(canary) };
         seen.asks.push(ask);
     }
@@ -123,10 +123,14 @@ async fn ask(
     planned: PlannedAsk,
     seen: &mut Observation,
 ) -> Ask {
-    let past = tool.past_caches.as_ref().filter(|_| planned.variant == Variant::Fresh);
-    let question = &*canary.query;
-    let arguments =
-        past.map_or_else(|| caller.asking(question), |past| past.asking(question, seen.started_at, seen.asks.len()));
+    let wording = canary.also.get(planned.wording as usize % canary.also.len().max(1));
+    let (arguments, variant) = match (planned.variant, &tool.past_caches, wording) {
+        (Variant::Fresh | Variant::Reworded, Some(past), _) => {
+            (past.asking(&canary.query, seen.started_at, seen.asks.len()), Variant::Fresh)
+        }
+        (Variant::Reworded, None, Some(wording)) => (caller.asking(wording), Variant::Reworded),
+        _ => (caller.asking(&canary.query), Variant::Plain),
+    };
     let mut clock = StepClock::start(Stage::Search, &canary.id);
     let outcome = called(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
     let needs_no_list = canary.needs_no_list(&caller.monitor().search);
@@ -146,7 +150,7 @@ async fn ask(
     }
     let ask = Ask {
         canary: canary.id.clone(),
-        variant: if past.is_some() { Variant::Fresh } else { Variant::Plain },
+        variant,
         turn: planned.turn,
         elapsed: step.elapsed,
         fresh_connection: step.fresh_connection,

@@ -11,7 +11,7 @@ use crate::domain::latency::histogram::Latencies;
 use crate::domain::observation::Stage;
 use crate::store::packed::pack::day::{Histograms, Series};
 use crate::store::values::column::micros;
-use crate::store::values::past::PastBeat;
+use crate::store::values::past::{PastAsk, PastBeat};
 
 /// Percentiles of search calls in one slice of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,8 +39,8 @@ pub(crate) struct Sliced {
 /// Calls that are counted in one slice: each step of the scale, whether it ran into its timeout, and how many.
 type Calls = Vec<(LatencyCode, bool, u32)>;
 
-/// What latency is judged by in a stretch of time: searches past caches, or plain ones where there are none; tools/list
-/// where there are no searches.
+/// What latency is judged by in a stretch of time: searches past caches, or where there are none plain ones and those in
+/// other words; tools/list where there are no searches.
 #[derive(Debug)]
 pub(in crate::store) struct SlicePart {
     at: DateTime<Utc>,
@@ -52,7 +52,7 @@ pub(in crate::store) struct SlicePart {
 impl SlicePart {
     /// Of an hour or a day that begins at `at`.
     fn of_histograms(at: DateTime<Utc>, histograms: &Histograms) -> Self {
-        let of = |stage: Stage, variant: Variant| {
+        let of = |stage: Stage, variant: Variant| -> Calls {
             let is_of = |series: &Series| series.stage == stage && series.variant == variant;
             histograms.iter().filter(|(series, _)| is_of(series)).flat_map(|(_, steps)| steps.each()).collect()
         };
@@ -60,20 +60,21 @@ impl SlicePart {
         Self {
             at,
             fresh: searches(Variant::Fresh),
-            plain: searches(Variant::Plain),
+            plain: [Variant::Plain, Variant::Reworded].into_iter().flat_map(searches).collect(),
             tools: of(Stage::Tools, Variant::Plain),
         }
     }
 
     pub(in crate::store) fn of_beat(beat: &PastBeat) -> Self {
-        let searches = |variant| {
-            let asks = beat.asks.iter().filter(move |ask| ask.is_timed() && ask.shape.variant == variant);
+        let searches = |is_past_caches: bool| {
+            let is_of = move |ask: &&PastAsk| (ask.shape.variant == Variant::Fresh) == is_past_caches;
+            let asks = beat.asks.iter().filter(|ask| ask.is_timed()).filter(is_of);
             asks.map(|ask| (LatencyCode::of(ask.elapsed), ask.is_censored(), 1)).collect()
         };
         Self {
             at: beat.started_at,
-            fresh: searches(Variant::Fresh),
-            plain: searches(Variant::Plain),
+            fresh: searches(true),
+            plain: searches(false),
             tools: beat.stages.tools.map(|elapsed| (LatencyCode::of(elapsed), false, 1)).into_iter().collect(),
         }
     }

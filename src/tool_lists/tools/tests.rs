@@ -119,6 +119,7 @@ fn a_list_is_held_against_calls_and_the_accepted_one() {
         max_score: None,
         text: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     };
@@ -145,6 +146,10 @@ fn a_list_is_held_against_calls_and_the_accepted_one() {
     assert_eq!(seen.calls.why[0].0, "long", "the one that is too long");
     let classes: Vec<&str> = seen.drift.unwrap().changes.iter().map(|change| change.class.slug()).collect();
     assert_eq!(classes, ["instruction", "breaking", "wording"], "the gravest first");
+
+    monitor.canaries[0].also = vec!["what is OC-31 about".to_owned()];
+    let seen = hold(reduce(&narrow, &monitor.search, &KnownLists::default()), &narrow, &monitor, &lists);
+    assert_eq!(seen.calls.said().as_deref(), Some("2 of 2 known calls break"), "other words are asked too");
 
     let other = json!({"name": "echo"});
     let others = [other];

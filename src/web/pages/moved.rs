@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::domain::answer::Variant;
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::quality::canary::expects;
 use crate::domain::quality::moved::{Is, Moved, Was, side_by_side};
@@ -73,14 +74,16 @@ impl<'a> TwoLists<'a> {
         last_right: Option<&'a AskedLine>,
         now: &'a AskedLine,
     ) -> Option<Self> {
-        if canary.expect.is_empty() {
+        // Other words are another question: their list is compared with none.
+        let is_itself = |ask: &&AskedLine| ask.shape.variant != Variant::Reworded;
+        if canary.expect.is_empty() || !is_itself(&now) {
             return None;
         }
         let pinned = monitor.pinned.as_ref().and_then(|pinned| {
             let list = canary.pinned(pinned)?.lists.first()?;
             Some(Then::Pinned { list, place: format!("{}:{}", pinned.place.0, pinned.place.1) })
         });
-        let then = pinned.or_else(|| last_right.map(Then::Right)).unwrap_or(Then::Unknown);
+        let then = pinned.or_else(|| last_right.filter(is_itself).map(Then::Right)).unwrap_or(Then::Unknown);
         Some(Self { canary, then, now })
     }
 

@@ -86,6 +86,57 @@ fn canaries_that_contradict_themselves() {
 }
 
 #[test]
+fn wordings_that_say_nothing_of_their_own() {
+    let many = "{ id: a, query: q, expect: [a.md], also: [a, b, c, d, e, f, g, h, i] }";
+    let rows: [(&str, &str, &[&str]); 7] = [
+        (
+            "no list",
+            "{ id: a, query: q, expect: [a.md], also: w }",
+            &["6:48 'also' of canary 'a' takes a list, and this is a single value => put it into brackets: `[…]`"],
+        ),
+        (
+            "an empty list",
+            "{ id: a, query: q, expect: [a.md], also: [] }",
+            &["6:48 'also' of canary 'a' names 0 wordings => one to 8"],
+        ),
+        ("too many", many, &["6:48 'also' of canary 'a' names 9 wordings => one to 8"]),
+        (
+            "nothing",
+            "{ id: a, query: q, expect: [a.md], also: [' '] }",
+            &["6:49 a wording is empty => give it a text, or leave it out"],
+        ),
+        (
+            "the question itself",
+            "{ id: a, query: q, expect: [a.md], also: [w, q] }",
+            &[
+                "6:52 canary 'a' asks 'q' twice => a cache knows what was asked before: leave it out, or say it in other words",
+            ],
+        ),
+        (
+            "one twice",
+            "{ id: a, query: q, expect: [a.md], also: [w, w] }",
+            &[
+                "6:52 canary 'a' asks 'w' twice => a cache knows what was asked before: leave it out, or say it in other words",
+            ],
+        ),
+        (
+            "what the answer is known by",
+            "{ id: a, query: q, contains: [copper], also: [is copper old] }",
+            &[
+                "6:53 a wording of canary 'a' itself holds “copper”, and servers repeat it => say it in words that only the question has",
+            ],
+        ),
+    ];
+    for (sentence, canary, expected) in rows {
+        check(
+            sentence,
+            &with_monitor(&format!("canaries:\n- {canary}\nsearch: {{ arguments: {{ top_k: 5 }} }}")),
+            expected,
+        );
+    }
+}
+
+#[test]
 fn sources_that_nothing_can_be_told_from() {
     let many = format!("{{ id: a, query: q, forbid: [{}] }}", ["b/**"; 51].join(", "));
     let rows: [(&str, &str, &[&str]); 8] = [

@@ -202,6 +202,7 @@ fn a_check_says_what_it_lacks() {
                 max_score: None,
                 text: None,
                 forbid: Vec::new(),
+                also: Vec::new(),
                 line: 1,
                 definition_hash: String::new(),
             })

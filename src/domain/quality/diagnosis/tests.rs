@@ -361,6 +361,7 @@ fn live(canaries: &[(CanaryKind, Option<FailureReason>, u64)]) -> (Vec<Canary>, 
             max_score: None,
             text: None,
             forbid: Vec::new(),
+            also: Vec::new(),
             line: 1,
             definition_hash: String::new(),
         });

@@ -8,8 +8,7 @@ use std::sync::LazyLock;
 use crate::domain::reason::FailureReason;
 use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 
-/// All words but reasons that a beat or an ask is described with. The first is "none". Reasons count up from here; a
-/// further word that is none would count down from the last number that fits.
+/// The first words that a beat or an ask is described with, reasons aside. The first is "none". Reasons count up from here.
 const WORDS: &[&str] = &[
     "",
     // kinds of beats
@@ -51,12 +50,21 @@ const WORDS: &[&str] = &[
     "re-ask",
 ];
 
+/// Further words, from the last number that fits downwards.
+const FURTHER: &[&str] = &[
+    // a variant
+    "reworded",
+];
+
 /// The words by their numbers; a number that means nothing yet has none.
 static BY_NUMBER: LazyLock<[Option<&str>; 1 << BITS]> = LazyLock::new(|| {
     let mut words = [None; 1 << BITS];
     let reasons = FailureReason::ALL.iter().map(|reason| (usize::from(reason.facts().number), reason.slug()));
     for (number, word) in WORDS.iter().copied().enumerate().chain(reasons) {
         words[number] = Some(word);
+    }
+    for (back, word) in FURTHER.iter().copied().enumerate() {
+        words[(1 << BITS) - 1 - back] = Some(word);
     }
     words
 });
@@ -96,7 +104,11 @@ mod tests {
 
     #[test]
     fn every_word_has_a_number_of_its_own() {
-        assert_eq!(NUMBERS.len(), WORDS.len() + FailureReason::ALL.len(), "no number and no word is there twice");
+        assert_eq!(
+            NUMBERS.len(),
+            WORDS.len() + FailureReason::ALL.len() + FURTHER.len(),
+            "no number and no word is there twice"
+        );
         for reason in FailureReason::ALL {
             assert_eq!(NUMBERS.get(reason.slug()), Some(&u64::from(reason.facts().number)), "{reason}");
         }
@@ -111,5 +123,6 @@ mod tests {
             "be36f1074033d23ab5c4202b912c8f32613b6f416dd5dd0fc829d321eeab7387",
             "{first:#?}"
         );
+        assert_eq!(NUMBERS.get("reworded"), Some(&255));
     }
 }
