@@ -155,6 +155,7 @@ fn monitor(url: &str) -> Monitor {
         max_score: None,
         text: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         line: 1,
         definition_hash: String::new(),
     };
@@ -173,7 +174,7 @@ fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignmen
         kind: BeatKind::Scheduled,
         scheduled_at: now,
         started_at: now,
-        asks: [0, 1].map(|canary| PlannedAsk { canary, turn: Turn::Scheduled, variant: Variant::Fresh }).to_vec(),
+        asks: [0, 1].map(|canary| PlannedAsk::new(canary, Turn::Scheduled, Variant::Fresh)).to_vec(),
         further: Further::NONE,
         source_pages: 0,
         source_names: false,

@@ -309,6 +309,7 @@ fn monitor() -> Monitor {
         max_score: None,
         text: None,
         forbid: Vec::new(),
+        also: Vec::new(),
         line: 1,
         definition_hash: format!("c{nth}"),
     };
