@@ -2,11 +2,13 @@
 
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Answer, Ask, CacheWord};
+use crate::domain::classify::reason_of;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Judged, Outcome, Verdict};
 use crate::domain::paging::hold::TellingHold;
+use crate::domain::quality::pinning::held;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::store::values::change_set::SourcesLook;
@@ -149,7 +151,24 @@ pub(super) fn stage_times(seen: &Observation) -> StageTimes {
     }
 }
 
-pub(super) fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
+/// What was asked, and what that came to. An altered question is recorded last, as right where what holds between its answer
+/// and the canary's own held: whoever reads the record tells it from the canary's by its turn.
+pub(super) fn ask_rows(seen: &Observation, outcome: &Outcome) -> Vec<AskRow> {
+    let own = seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict));
+    let altered = seen.altered.iter().map(|ask| {
+        let verdict = match (&ask.result, held(seen)) {
+            (Some(Err(fault)), _) => AskVerdict::Failed { reason: reason_of(Stage::Search, fault.kind).0 },
+            (_, Some(false)) => {
+                AskVerdict::Wrong { reason: FailureReason::InconsistentResults, rank: None, seen: String::new() }
+            }
+            _ => AskVerdict::Right { rank: None },
+        };
+        ask_row(ask, &verdict)
+    });
+    own.chain(altered).collect()
+}
+
+fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
     let (reason, rank) = match verdict {
         AskVerdict::Right { rank } => (None, *rank),
         AskVerdict::Wrong { reason, rank, .. } => (Some(*reason), *rank),

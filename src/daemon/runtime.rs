@@ -17,7 +17,7 @@ use crate::domain::observation::{ConnectivityStep, Observation, Stage, Step, Too
 use crate::domain::outcome::Outcome;
 use crate::domain::protocol::Era;
 use crate::domain::rate_limit::Quiet;
-use crate::domain::schedule::{self, PlannedAsk};
+use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::{RecentAction, ServerProfile};
 use crate::domain::signal::Signal;
 use crate::domain::sources::source_pages;
@@ -178,8 +178,8 @@ impl MonitorRuntime {
         KnownLists { accepted, latest: self.listings.last.as_ref().map(|listed| Arc::clone(&listed.tools.listing)) }
     }
 
-    /// Which canaries the next beat asks, and which ones as well as soon as one of its answers is wrong.
-    pub(crate) fn asks(&self, now: DateTime<Utc>) -> (Vec<PlannedAsk>, Vec<usize>) {
+    /// What the next beat asks.
+    pub(crate) fn asks(&self, now: DateTime<Utc>) -> BeatAsks {
         let knows_way = self.listings.last.as_ref().is_some_and(|last| last.tools.fresh.is_some());
         self.state.asks(&self.monitor, &self.round, knows_way, &|| self.spending.spare_calls(&self.monitor, now))
     }

@@ -20,7 +20,7 @@ use crate::daemon::listing;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, hold_lines};
 use crate::daemon::permits::Permit;
-use crate::daemon::rows::{ask_row, beat_row, changed_holds, changed_signals, marks_row};
+use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::answer::KeptText;
@@ -30,7 +30,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation};
 use crate::domain::outcome::{Outcome, Verdict};
-use crate::domain::schedule;
+use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::state::BeatMark;
@@ -235,7 +235,8 @@ async fn observe(
         seen.transcript = transcript.map(|transcript| transcript.written(&assignment, &seen, &outcome));
     }
     // Judged, and nobody else reads them: what stays of them for good stands beside them.
-    for answer in seen.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok()) {
+    let asked = seen.asks.iter_mut().chain(seen.altered.as_deref_mut());
+    for answer in asked.filter_map(|ask| ask.result.as_mut()?.as_mut().ok()) {
         (answer.text, answer.read) = (None, None);
     }
     let judged = (&mut seen, outcome);
@@ -247,14 +248,14 @@ async fn observe(
 type Observed = (Observation, ServerProfile, Outcome);
 
 fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
-    let (asks, further) = runtime.asks(now);
+    let BeatAsks { asks, further, altered } = runtime.asks(now);
     Assignment {
         monitor: Arc::clone(&runtime.monitor),
         kind,
         scheduled_at,
         started_at: now,
         asks,
-        further: Further { canaries: further, called_for: is_any_wrong },
+        further: Further { canaries: further, called_for: is_any_wrong, altered },
         source_pages: runtime.source_pages(now),
         source_names: runtime.state.lost_since().is_some(),
         profile: runtime.profile.clone(),
@@ -274,7 +275,7 @@ async fn record(
     let notifier = Notifier { fleet, monitor: &runtime.monitor, now };
     let mut record = Box::new(ChangeSet {
         beat: Some(beat_row(seen, outcome, next, (&fleet.provenance.hash, &runtime.monitor))),
-        asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
+        asks: ask_rows(seen, outcome),
         texts: texts.clone(),
         signals: changed_signals(runtime, next),
         marks: (runtime.state.marks != next.marks).then(|| marks_row(runtime, next)),

@@ -58,6 +58,10 @@ pub enum Turn {
     /// Outside the round: it was wrong last time or brought what is forbidden, or others are wrong and it was not asked
     /// since. Out of every percentile and share, since it was not asked by chance.
     ReAsk,
+    /// For fewer results than the canary asks for, to see whether they are the first of its own: none of its answers.
+    Fewer,
+    /// In other capitals and blanks, to see whether that changes anything: none of its answers.
+    Respelled,
     /// No time was left, or the server could not be reached: neither good nor bad.
     NotAsked,
 }
@@ -68,13 +72,21 @@ impl Turn {
         match self {
             Self::Scheduled => "scheduled",
             Self::ReAsk => "re-ask",
+            Self::Fewer => "fewer",
+            Self::Respelled => "respelled",
             Self::NotAsked => "not_asked",
         }
     }
 
+    /// Whether another question was asked than the canary's own, so that the answer is none of its answers.
+    pub const fn is_altered(self) -> bool {
+        matches!(self, Self::Fewer | Self::Respelled)
+    }
+
     /// The turn a stored word stands for.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Scheduled, Self::ReAsk, Self::NotAsked].into_iter().find(|turn| turn.slug() == slug)
+        let all = [Self::Scheduled, Self::ReAsk, Self::Fewer, Self::Respelled, Self::NotAsked];
+        all.into_iter().find(|turn| turn.slug() == slug)
     }
 }
 

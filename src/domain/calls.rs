@@ -4,7 +4,7 @@ use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::pinned::{Pinned, Relation};
 use crate::domain::search::Fresh;
 
-/// One beat of so many asks a question twice, where that is compared.
+/// One beat of so many asks a question twice, or once more in another way, where that is compared.
 pub const TWICE_EVERY: u32 = 5;
 
 impl Monitor {
@@ -13,8 +13,8 @@ impl Monitor {
     ///
     /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
     /// asked, one a health address, closing the session (1). Where the age of
-    /// sources is judged, they are listed once an hour; further pages of that list come on top. Where one question asked
-    /// twice is compared, one beat of [`TWICE_EVERY`] asks a canary a second time.
+    /// sources is judged, they are listed once an hour; further pages of that list come on top. Where relations are looked
+    /// at, one beat of [`TWICE_EVERY`] asks a canary a second time.
     pub fn calls_per_day(&self) -> u64 {
         const DAY_MS: u128 = 24 * 3600 * 1000;
         const SOURCE_LISTINGS: u64 = 24;
@@ -28,6 +28,14 @@ impl Monitor {
     /// Whether a question is asked twice in a beat now and then: the lock says that it brings one list.
     pub fn asks_twice(&self) -> bool {
         self.rules.quality.checks.relations.severity.is_some() && !self.canaries.is_empty() && self.brings_one_list()
+    }
+
+    /// The relations that beats look at, one a beat: of those that are pinned; none where one question brings several
+    /// lists, of which no two can be compared.
+    pub fn relations_asked(&self) -> Vec<Relation> {
+        let pinned = self.pinned.as_deref().filter(|_| self.asks_twice());
+        let is_pinned = |relation: &Relation| pinned.is_some_and(|pinned| pinned.relations.contains(relation));
+        Relation::LOOKED_AT.into_iter().filter(is_pinned).collect()
     }
 
     /// Whether the lock says that the index brought one list for one question in every run.

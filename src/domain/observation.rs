@@ -43,6 +43,8 @@ pub struct Observation {
     pub cross_check: Option<CrossCheck>,
     /// One entry for every canary this beat meant to ask.
     pub asks: Vec<Ask>,
+    /// One of these canaries, its question altered; none where none was, or where its own brought nothing to compare with.
+    pub altered: Option<Box<Ask>>,
     /// One entry for every health address.
     pub health: Vec<HealthSeen>,
     /// The source-listing tool, where it was asked and answered.
@@ -84,6 +86,7 @@ impl Observation {
             tools: None,
             cross_check: None,
             asks: Vec::new(),
+            altered: None,
             health: Vec::new(),
             sources: None,
             unlisted: None,

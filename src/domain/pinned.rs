@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::domain::answer::TEXT_NAME;
+use crate::domain::answer::{TEXT_NAME, Turn};
 use crate::domain::tools::Listing;
 
 /// What is pinned of one monitor.
@@ -55,6 +55,13 @@ pub struct PinnedCanary {
     pub sorted: bool,
 }
 
+impl Pinned {
+    /// The most results of any answer.
+    pub fn most_results(&self) -> usize {
+        self.canaries.values().map(|canary| canary.results.1).max().unwrap_or_default() as usize
+    }
+}
+
 impl PinnedCanary {
     /// Whether it was answered with texts, of which there are no lists to compare.
     pub fn is_text(&self) -> bool {
@@ -102,6 +109,23 @@ impl Relation {
             Self::CaseAndBlanks => "case_and_blanks",
             Self::Nonce => "nonce",
         }
+    }
+
+    /// Those that beats look at again.
+    pub const LOOKED_AT: [Self; 3] = [Self::SameTwice, Self::Prefix, Self::CaseAndBlanks];
+
+    /// As what a beat asks the altered question; none where it asks the canary's own once more, or does not ask.
+    pub const fn turn(self) -> Option<Turn> {
+        match self {
+            Self::Prefix => Some(Turn::Fewer),
+            Self::CaseAndBlanks => Some(Turn::Respelled),
+            Self::SameTwice | Self::Nonce => None,
+        }
+    }
+
+    /// The relation that an altered question was asked for.
+    pub fn of_turn(turn: Turn) -> Option<Self> {
+        Self::ALL.into_iter().find(|relation| relation.turn() == Some(turn))
     }
 
     /// The relation that a word stands for.

@@ -160,6 +160,25 @@ impl PlannedAsk {
     pub const fn new(canary: usize, turn: Turn, variant: Variant) -> Self {
         Self { canary, turn, variant, wording: 0 }
     }
+
+    const fn reaches_index(&self, knows_way: bool) -> bool {
+        match self.variant {
+            Variant::Fresh => true,
+            Variant::Reworded => false,
+            Variant::Plain => !knows_way,
+        }
+    }
+}
+
+/// What a beat asks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BeatAsks {
+    /// Canaries in the order in which they are asked.
+    pub asks: Vec<PlannedAsk>,
+    /// What is asked as well as soon as one of these answers is wrong, by the place in the monitor's list.
+    pub further: Vec<usize>,
+    /// One of them once more, its question altered.
+    pub altered: Option<PlannedAsk>,
 }
 
 /// What a beat asks beside its share of the round.
@@ -250,11 +269,17 @@ fn past_caches(monitor: &Monitor, canary: usize, knows_way: bool) -> Option<Vari
 /// Asks the first question that reaches the index a second time, right after the first, so that both lists can be
 /// compared; nothing where none does.
 pub fn ask_twice(asks: &mut Vec<PlannedAsk>, knows_way: bool) {
-    let reaches = |ask: &PlannedAsk| ask.variant != Variant::Reworded && (ask.variant == Variant::Fresh || !knows_way);
-    if let Some(at) = asks.iter().position(reaches) {
+    if let Some(at) = asks.iter().position(|ask| ask.reaches_index(knows_way)) {
         let again = PlannedAsk { turn: Turn::ReAsk, ..asks[at] };
         asks.insert(at + 1, again);
     }
+}
+
+/// Which canary an altered question is made of: the first whose own reaches the index, so that both lists can be compared;
+/// none where none does.
+pub fn altered(asks: &[PlannedAsk], knows_way: bool, turn: Turn) -> Option<PlannedAsk> {
+    let own = asks.iter().find(|ask| ask.reaches_index(knows_way))?;
+    Some(PlannedAsk { turn, ..*own })
 }
 
 /// Asks a canary plainly and past caches, so that both lists can be compared.

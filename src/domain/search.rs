@@ -45,6 +45,19 @@ impl Default for Search {
 }
 
 impl Search {
+    /// The same search with half as many results asked for, by this argument: half of what it asks for, else of the `most`
+    /// that ever came. None where that is nothing.
+    #[must_use]
+    pub fn fewer(&self, argument: &str, most: usize) -> Option<Self> {
+        let asked = self.arguments.get(argument).and_then(|json| json.parse::<usize>().ok()).unwrap_or(most);
+        let half = asked.min(most) / 2;
+        (half > 0).then(|| {
+            let mut fewer = self.clone();
+            fewer.arguments.insert(argument.to_owned(), half.to_string());
+            fewer
+        })
+    }
+
     /// The same search as it goes past caches this way.
     #[must_use]
     pub fn past_caches(&self, way: FreshWay) -> Self {

@@ -35,7 +35,7 @@ pub struct Assignment {
     pub lists: KnownLists,
 }
 
-/// Canaries that are asked in the same beat, where what was seen so far calls for it. A probe does not judge: whoever
+/// What is asked in the same beat, where what was seen so far calls for it. A probe does not judge: whoever
 /// hands it out says how that is known.
 #[derive(Debug, Clone)]
 pub struct Further {
@@ -43,9 +43,11 @@ pub struct Further {
     pub canaries: Vec<usize>,
     /// Whether what was seen so far calls for them.
     pub called_for: fn(&Monitor, &Observation) -> bool,
+    /// One of the canaries once more, with its question altered, where its own was answered: its turn says how.
+    pub altered: Option<PlannedAsk>,
 }
 
 impl Further {
     /// Nothing else is asked.
-    pub const NONE: Self = Self { canaries: Vec::new(), called_for: |_, _| false };
+    pub const NONE: Self = Self { canaries: Vec::new(), called_for: |_, _| false, altered: None };
 }

@@ -102,6 +102,7 @@ impl Tokens {
         let answers: Vec<_> = seen
             .asks
             .iter_mut()
+            .chain(seen.altered.as_deref_mut())
             .map(|ask| match &mut ask.result {
                 // A text that a canary reads is needed once more.
                 Some(Ok(answer)) if answer.begins.is_some() => answer.text.as_deref().map(|text| self.ask(text)),
@@ -114,7 +115,7 @@ impl Tokens {
         {
             Arc::make_mut(&mut tools.listing).tokens = Some(tokens);
         }
-        for (ask, asked) in seen.asks.iter_mut().zip(answers) {
+        for (ask, asked) in seen.asks.iter_mut().chain(seen.altered.as_deref_mut()).zip(answers) {
             if let (Some(Ok(answer)), Some(asked)) = (&mut ask.result, asked) {
                 answer.tokens = asked.figure(until).await;
                 seen.footprint.tokens += u64::from(answer.tokens.unwrap_or_default());

@@ -23,3 +23,4 @@ mod traces;
 mod transcripts;
 mod noise;
 mod source_pages;
+mod relations;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serin::domain::answer::{Answer, CacheWord, Hit, KeptText, Variant};
+use serin::domain::answer::{Answer, Ask, CacheWord, Hit, KeptText, Turn, Variant};
+use serin::domain::fault::{Fault, FaultKind};
 use serin::domain::monitor::{CanaryKind, Monitor};
 use serin::domain::monitor_state::MonitorState;
 use serin::domain::observation::Observation;
@@ -205,6 +206,85 @@ fn a_question_asked_twice_brings_one_list_or_that_is_told() {
     let mut scene = Scene::new(twice(true));
     asked_twice(&mut scene, "iii", true);
     assert_eq!(scene.told, ["3 opened quality inconsistent_results"], "two answers a moment apart are one look");
+}
+
+/// What a beat saw of a relation beside the canaries' own answers: `.` nothing, `2` one list for one question twice, `i` two,
+/// `f` fewer results that are the first of more, `F` that are not, `r` the same list in other capitals, `R` another one, `c`
+/// another one of a cache, `x` no answer.
+fn altered(scene: &mut Scene, beats: &str) {
+    for look in beats.chars() {
+        scene.beat(60, |seen| {
+            answers(seen, &USUAL, 0.5, 600);
+            let mut again = seen.asks[0].clone();
+            let answer = again.result.as_mut().unwrap().as_mut().unwrap();
+            match look {
+                'f' => answer.hits.truncate(2),
+                'F' => answer.hits = answer.hits[1..3].to_vec(),
+                'i' | 'R' | 'c' => answer.hits.swap(1, 2),
+                _ => {}
+            }
+            if look == 'c' {
+                answer.cache = CacheWord::Hit;
+            }
+            if look == 'x' {
+                again.result = Some(Err(Fault { kind: FaultKind::Silent, detail: String::new() }));
+            }
+            match look {
+                '.' => {}
+                '2' | 'i' => seen.asks.insert(1, Ask { turn: Turn::ReAsk, ..again }),
+                'f' | 'F' => seen.altered = Some(Box::new(Ask { turn: Turn::Fewer, ..again })),
+                _ => seen.altered = Some(Box::new(Ask { turn: Turn::Respelled, ..again })),
+            }
+        });
+    }
+}
+
+#[test]
+fn each_relation_that_was_pinned_holds_or_is_told() {
+    let monitor = with(|monitor| {
+        *monitor = pinned();
+        let relations = vec![Relation::SameTwice, Relation::Prefix, Relation::CaseAndBlanks];
+        monitor.pinned = Some(Arc::new(Pinned { relations, ..lock("one") }));
+    });
+    let opened = "3 opened quality inconsistent_results";
+    let rows: [(&str, &str, &[&str], &str); 9] = [
+        ("all hold", "2fr2fr", &[], ""),
+        ("fewer results that are not the first of more", "FFF", &[opened], "prefix"),
+        ("capitals that matter", "RRR", &[opened], "case_and_blanks"),
+        ("twice is chance", "FF.ff", &[], ""),
+        (
+            "that another relation holds says nothing of it",
+            "F2F2F",
+            &["5 opened quality inconsistent_results"],
+            "prefix",
+        ),
+        (
+            "nor does a cache, or a call that failed",
+            "RcxRR",
+            &["5 opened quality inconsistent_results"],
+            "case_and_blanks",
+        ),
+        ("where one question brings two lists, that is why", "FFi", &[opened], "same_twice"),
+        ("it is over when it holds twice", "RRR22rr", &[opened, "7 resolved quality recovered"], ""),
+        ("and not when it holds once", "RRRr", &[opened], "case_and_blanks"),
+    ];
+    for (sentence, looks, told, named) in rows {
+        let mut scene = Scene::new(monitor.clone());
+        altered(&mut scene, looks);
+        assert_eq!(scene.told, told, "{sentence}");
+        let open = scene.state.incident(Signal::Quality);
+        let evidence = |key: &str| open?.evidence.iter().find(|one| one.key == key).map(|one| one.value.as_str());
+        assert_eq!(evidence("relation").unwrap_or_default(), named, "{sentence}");
+        let asked = ["prefix", "case_and_blanks"].contains(&named);
+        assert_eq!(evidence("asked").is_some(), asked, "{sentence}: with an example");
+    }
+    let mut scene = Scene::new(monitor);
+    altered(&mut scene, "RRR");
+    restarted(&mut scene);
+    altered(&mut scene, "22");
+    assert!(scene.state.incident(Signal::Quality).is_some(), "a restart knows which one is broken");
+    altered(&mut scene, "rr");
+    assert_eq!(scene.told[1..], ["7 resolved quality recovered"]);
 }
 
 /// The first canary of a server whose caches can be passed: `.` asked past them, `o` plainly, with an old list, `O` the same

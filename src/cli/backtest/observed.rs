@@ -72,7 +72,11 @@ pub(super) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>)
         seen.server = Some(ServerIdentity { version, ..ServerIdentity::default() });
     }
     let (mut verdicts, mut untold) = (Vec::with_capacity(past.asks.len()), 0);
-    for ask in past.asks.iter().filter(|ask| declared.use_of(&ask.canary) != AskUse::Left) {
+    let is_of_use = |ask: &&PastAsk| declared.use_of(&ask.canary) != AskUse::Left;
+    let (altered, own): (Vec<&PastAsk>, Vec<&PastAsk>) =
+        past.asks.iter().filter(is_of_use).partition(|ask| ask.shape.turn.is_altered());
+    seen.altered = altered.first().map(|ask| Box::new(ask_of(ask, result(ask, around.lists))));
+    for ask in own {
         match asked(ask, declared, around) {
             Some((ask, verdict)) => {
                 seen.asks.push(ask);
@@ -167,30 +171,37 @@ fn health(past: &PastBeat, declared: &Declared) -> Vec<HealthSeen> {
 
 /// An ask and its judgement; none where it is judged again by a text that nobody knows.
 fn asked(past: &PastAsk, declared: &Declared, around: Around<'_>) -> Option<(Ask, AskVerdict)> {
-    let shape = past.shape;
-    let result = match shape.verdict {
-        "failed" => Some(Err(fault(shape.reason.unwrap_or(FailureReason::ProtocolError)))),
-        "right" | "wrong" if is_unreadable(past) => Some(Err(fault(FailureReason::ResultMalformed))),
-        "right" | "wrong" => Some(Ok(answer(past, around.lists))),
-        _ => None,
-    };
+    let result = result(past, around.lists);
     let verdict = match (&result, declared.use_of(&past.canary)) {
         // How long a text was is known, and judged anew.
-        (Some(Ok(answer)), AskUse::Rejudged) if answer.kept.is_some() || !is_of_form(shape.reason) => {
+        (Some(Ok(answer)), AskUse::Rejudged) if answer.kept.is_some() || !is_of_form(past.shape.reason) => {
             let canary = declared.canary(&past.canary)?;
-            declared.judge(canary, shape.variant, &with_text(answer.clone(), canary, around.texts)?)
+            declared.judge(canary, past.shape.variant, &with_text(answer.clone(), canary, around.texts)?)
         }
         _ => recorded(past),
     };
-    let ask = Ask {
+    Some((ask_of(past, result), verdict))
+}
+
+/// What came back; none where nothing was asked.
+fn result(past: &PastAsk, lists: &SourceLists) -> Option<Result<Answer, Fault>> {
+    match past.shape.verdict {
+        "failed" => Some(Err(fault(past.shape.reason.unwrap_or(FailureReason::ProtocolError)))),
+        "right" | "wrong" if is_unreadable(past) => Some(Err(fault(FailureReason::ResultMalformed))),
+        "right" | "wrong" => Some(Ok(answer(past, lists))),
+        _ => None,
+    }
+}
+
+fn ask_of(past: &PastAsk, result: Option<Result<Answer, Fault>>) -> Ask {
+    Ask {
         canary: past.canary.to_string(),
-        variant: shape.variant,
-        turn: shape.turn,
+        variant: past.shape.variant,
+        turn: past.shape.turn,
         elapsed: past.elapsed,
-        fresh_connection: shape.fresh_connection,
+        fresh_connection: past.shape.fresh_connection,
         result,
-    };
-    Some((ask, verdict))
+    }
 }
 
 /// What was wrong before anybody asked whether it was right: that stays so, whatever is expected.

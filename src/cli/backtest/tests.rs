@@ -85,7 +85,7 @@ struct Tried {
     why: &'static str,
 }
 
-const TRIED: [Tried; 6] = [
+const TRIED: [Tried; 7] = [
     Tried {
         rules: "availability: { after: 6 }, latency: { p95: 800ms, window: 6h, for: 2h }, quality: { after: 4 }",
         err: EXPECT,
@@ -136,6 +136,17 @@ const TRIED: [Tried; 6] = [
         why: "a check that is off tells nothing",
     },
     Tried {
+        rules: "availability: { after: 3 }, latency: { p95: 800ms, window: 6h, for: 2h }, quality: { after: 3, checks: { relations: { severity: off } } }",
+        err: EXPECT,
+        differences: &[
+            "day 12 wrong_results: Sooner(1200s)",
+            "day 23 wrong_results: Sooner(1200s)",
+            "day 28 inconsistent_results: Gone",
+        ],
+        unknown: &[],
+        why: "what altered questions brought is in the record too",
+    },
+    Tried {
         rules: RULES,
         err: "expect: [errors/4417.md], within: 7",
         differences: &["day 12 wrong_results: Sooner(1200s)", "day 23 wrong_results: Gone"],
@@ -160,7 +171,7 @@ async fn a_month_replayed_is_what_happened_and_under_other_rules_what_these_make
     let store = Readers::beside(&folder.path().join("serin.db")).await.unwrap();
     let stretch = Stretch { from: start, until: month.now };
     let (then, happened) = happened(&store, stretch.from, stretch.until).await;
-    assert_eq!(then.len(), 14, "a month in which each trouble is told: {:#?}", lines(&then));
+    assert_eq!(then.len(), 15, "a month in which each trouble is told: {:#?}", lines(&then));
     let id = &month.runtime.monitor.id;
     let again = async |way: &Weighing| {
         let span = (stretch.from, stretch.until);

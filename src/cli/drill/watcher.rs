@@ -15,7 +15,7 @@ use crate::domain::outcome::{Evidence, Outcome};
 use crate::domain::rate_limit::{Spent, spare_calls};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::route::Route;
-use crate::domain::schedule::PlannedAsk;
+use crate::domain::schedule::{BeatAsks, PlannedAsk};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::Signal;
 use crate::domain::sources::source_pages;
@@ -120,14 +120,15 @@ impl Watcher {
         self.beats += 1;
         let spare = || spare_calls(&self.monitor, &self.spent, self.now);
         let knows_way = self.tools.as_ref().is_some_and(|tools| tools.fresh.is_some());
-        let (asks, canaries) = self.state.asks(&self.monitor, &self.round, knows_way, &spare);
+        let BeatAsks { asks, further, altered } = self.state.asks(&self.monitor, &self.round, knows_way, &spare);
         let freshness = self.state.signal(Signal::Freshness);
         let asked_at = self.state.sources_known_at(self.sources_asked_at);
         let source_pages = source_pages(&self.monitor, freshness, asked_at, spare, self.now);
-        let further = Further { canaries, called_for: is_any_wrong };
+        let further = Further { canaries: further, called_for: is_any_wrong, altered };
         let (mut seen, outcome, profile) = self.observe(asks, further, source_pages).await;
         // As in the daemon: judged, and nobody else reads them.
-        for answer in seen.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok()) {
+        let asked = seen.asks.iter_mut().chain(seen.altered.as_deref_mut());
+        for answer in asked.filter_map(|ask| ask.result.as_mut()?.as_mut().ok()) {
             (answer.text, answer.read) = (None, None);
         }
         self.weigh(&seen, &outcome);

@@ -113,11 +113,5 @@ fn fewer(monitor: &Monitor, runs: &Runs) -> Option<Search> {
     let listed = tools::kept_whole(&seen.json)?;
     let name = count_argument(tools::named(&listed, seen.search_tool.as_deref()?)?)?;
     let got = (0..monitor.canaries.len()).flat_map(|nth| runs.answers(nth)).map(|answer| answer.hits.len()).max()?;
-    let asked = monitor.search.arguments.get(name).and_then(|json| json.parse::<usize>().ok()).unwrap_or(got);
-    let half = asked.min(got) / 2;
-    (half > 0).then(|| {
-        let mut search = monitor.search.clone();
-        search.arguments.insert(name.to_owned(), half.to_string());
-        search
-    })
+    monitor.search.fewer(name, got)
 }

@@ -243,7 +243,7 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.rules.quality.checks.chunks.severity", "page, ticket, notice or off. Default notice."),
     (
         "monitors.rules.quality.checks.relations",
-        "One question asked twice, where the lock says that it brings one list.",
+        "One question asked again in a beat, in each way of which the lock says that it changes nothing.",
     ),
     ("monitors.rules.quality.checks.relations.after", "Beats in a row that open it. Default 3."),
     ("monitors.rules.quality.checks.relations.severity", "page, ticket, notice or off. Default ticket."),

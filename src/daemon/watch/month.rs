@@ -13,12 +13,12 @@ use crate::config::read::source::ConfigSource;
 use crate::config::{self, Loaded};
 use crate::daemon::janitor::JanitorPlan;
 use crate::daemon::{changes, janitor, resume};
-use crate::domain::answer::{Answer, Ask, Hit, Variant};
+use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Retention;
 use crate::domain::monitor::Canary;
 use crate::domain::observation::{Phases, Stage, Step, ToolsSeen};
-use crate::domain::pinned::{Pinned, PinnedCanary};
+use crate::domain::pinned::{Pinned, PinnedCanary, Relation};
 use crate::domain::tools::{Drift, Listing, ToolSeen};
 
 /// Days of the month.
@@ -85,7 +85,7 @@ fn pinned(hash: &str, monitor: &Monitor) -> Pinned {
         reached_index: true,
         server: None,
         scale: None,
-        relations: Vec::new(),
+        relations: vec![Relation::SameTwice, Relation::Prefix, Relation::CaseAndBlanks],
         canaries: monitor.canaries.iter().map(canary).collect(),
         tools: None,
     }
@@ -134,6 +134,12 @@ fn buried(seen: &mut Observation) {
 fn resized(seen: &mut Observation) {
     let answers = seen.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok());
     answers.flat_map(|answer| &mut answer.hits).for_each(|hit| hit.chars = 1_200);
+}
+
+/// Capitals and blanks change what a question brings.
+fn capitals(seen: &mut Observation) {
+    let altered = seen.altered.iter_mut().filter(|ask| ask.turn == Turn::Respelled);
+    altered.for_each(|ask| ask.result = Some(Ok(hits(&["other.md"]))));
 }
 
 fn failing(seen: &mut Observation) {
@@ -192,6 +198,7 @@ fn troubles() -> Vec<Trouble> {
         trouble(23, 2, 40, buried),
         trouble(25, 6, 30, resized),
         trouble(27, 20, 3, down),
+        trouble(28, 2, 40, capitals),
         // To the end, and beyond.
         trouble(29, 20, 12, down),
     ]
@@ -301,7 +308,7 @@ impl Month {
         self.now = due + TimeDelta::milliseconds(self.late_ms()) + TimeDelta::microseconds(137);
         let started = self.began.1 + (self.now - self.began.0).to_std().unwrap();
         let (now, monitor) = (self.now, Arc::clone(&self.runtime.monitor));
-        let (asks, _) = self.runtime.asks(now);
+        let schedule::BeatAsks { asks, altered, .. } = self.runtime.asks(now);
         let ask = |planned: schedule::PlannedAsk| {
             let canary = &monitor.canaries[planned.canary];
             Ask {
@@ -318,6 +325,7 @@ impl Month {
             steps: [Stage::Connect, Stage::Handshake, Stage::Tools].map(|stage| step(stage, 11, None)).into(),
             tools: Some(tools("v1")),
             asks: asks.into_iter().map(ask).collect(),
+            altered: altered.map(|planned| Box::new(ask(planned))),
             ..Observation::blank(monitor.id.clone(), kind, due, now)
         };
         if let Some(show) = show {

@@ -8,18 +8,19 @@ use chrono::{DateTime, Utc};
 use crate::domain::answer::Answer;
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::cause::Cause;
-use crate::domain::monitor_state::changes::{ASKED_BOTH_WAYS, Found, is_about_change};
+use crate::domain::monitor_state::changes::{ASKED_BOTH_WAYS, Found, RELATION, is_about_change};
 use crate::domain::monitor_state::intake::fingerprint;
 use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::observation::Stage;
 use crate::domain::outcome::Evidence;
-use crate::domain::pinned::Pinned;
+use crate::domain::pinned::{Pinned, Relation};
 use crate::domain::quality::changes::{
     ChangeCheck, Compared, Judged, ROUND_MIN, chunks_recut, chunks_resized, lists_moved, scores_moved, self_reported,
 };
-use crate::domain::quality::pinning::named;
+use crate::domain::quality::pinning::{held, named};
 use crate::domain::quality::ranking::Ranking;
 use crate::domain::signal::Signal;
+use crate::domain::wording::counted;
 
 /// How many times as long as it has to take a round may last: calls fail, and caches answer some.
 const ROUND_PATIENCE: usize = 3;
@@ -41,7 +42,8 @@ impl MonitorState {
         let judged = self.judge_replica(beat);
         self.changes.hear(ChangeCheck::Replicas, judged, checks, beat.now);
         let Some(pinned) = beat.monitor.pinned.as_deref() else { return };
-        self.changes.hear(ChangeCheck::Relations, judge_twice(beat), checks, beat.now);
+        let judged = judge_relations(beat, self.changes.broken_relation());
+        self.changes.hear(ChangeCheck::Relations, judged, checks, beat.now);
         if self.is_any_doubted() {
             self.changes.round = None;
             return;
@@ -70,7 +72,7 @@ impl MonitorState {
     /// two: that canary is then asked both ways in each beat, a moment apart, until both bring one list.
     fn judge_caches(&mut self, beat: Beat<'_>) -> Judged<Found> {
         let (monitor, checks) = (beat.monitor, &beat.monitor.rules.quality.checks);
-        let is_doubtful = self.changes.is_elevated(ChangeCheck::Relations);
+        let is_doubtful = self.changes.broken_relation() == Some(Relation::SameTwice);
         if checks.caches.severity.is_none() || !monitor.brings_one_list() || is_doubtful {
             return Judged::Unknown;
         }
@@ -197,26 +199,46 @@ impl MonitorState {
     }
 }
 
-/// Check 10: whether a question that was asked twice brought one list. Looked at in doubt too, since a wrong answer may be
-/// one of many.
-fn judge_twice(beat: Beat<'_>) -> Judged<Found> {
+/// Check 10: whether what holds between two answers held, one relation a beat. Looked at in doubt too, since a wrong answer
+/// may be one of many. `broken`: the one that was seen broken; that another one holds says nothing of it.
+fn judge_relations(beat: Beat<'_>, broken: Option<Relation>) -> Judged<Found> {
     if !beat.monitor.asks_twice() {
         return Judged::Unknown;
     }
-    let mut pairs = beat.seen.asked_twice().peekable();
-    if pairs.peek().is_none() {
-        return Judged::Unknown;
+    let mut twice = beat.seen.asked_twice().peekable();
+    let held_twice = twice.peek().map(|_| Relation::SameTwice);
+    if let Some((first, again)) = twice.find(|(first, again)| fingerprint(first) != fingerprint(again)) {
+        let brings = if first.kept.is_some() && again.kept.is_some() { "two texts" } else { "two lists" };
+        let said = format!("one question asked twice brings {brings}");
+        return broke(Relation::SameTwice, said, Vec::new(), (first, again));
     }
-    let Some((first, again)) = pairs.find(|(first, again)| fingerprint(first) != fingerprint(again)) else {
-        return Judged::Same;
-    };
-    let brings = if first.kept.is_some() && again.kept.is_some() { "two texts" } else { "two lists" };
-    Judged::Other(Found {
-        said: format!("one question asked twice brings {brings}"),
-        evidence: vec![listed("first", first), listed("again", again)],
-        is_rescaled: false,
-        is_regraded: false,
-    })
+    let otherwise = beat.seen.asked_otherwise().zip(held(beat.seen));
+    if let Some(((relation, first, again), false)) = otherwise {
+        let (said, how) = match relation {
+            Relation::Prefix => {
+                let asked = format!("{} were wanted", counted(again.sources().count(), "result", "results"));
+                ("fewer results asked for are not the first of more", asked)
+            }
+            _ => ("capitals and blanks change what a question brings", "in other capitals and blanks".to_owned()),
+        };
+        let canary = beat.seen.altered.as_ref().map(|ask| ask.canary.clone()).unwrap_or_default();
+        let example = vec![Evidence::new("asked", format!("{canary}, and again: {how}"))];
+        return broke(relation, said.to_owned(), example, (first, again));
+    }
+    let kept = [held_twice, otherwise.map(|((relation, ..), _)| relation)].into_iter().flatten();
+    let mut telling = kept.filter(|kept| broken.is_none_or(|broken| broken == *kept));
+    telling.next().map_or(Judged::Unknown, |_| Judged::Same)
+}
+
+fn broke(
+    relation: Relation,
+    said: String,
+    example: Vec<Evidence>,
+    (first, again): (&Answer, &Answer),
+) -> Judged<Found> {
+    let lists = [listed("first", first), listed("again", again)];
+    let evidence = std::iter::once(Evidence::new(RELATION, relation.slug())).chain(example).chain(lists).collect();
+    Judged::Other(Found { said, evidence, is_rescaled: false, is_regraded: false })
 }
 
 fn listed(key: &str, answer: &Answer) -> Evidence {

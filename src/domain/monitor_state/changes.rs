@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::incident::{Incident, Need, Thresholds, step};
 use crate::domain::monitor::Monitor;
 use crate::domain::outcome::Evidence;
+use crate::domain::pinned::Relation;
 use crate::domain::quality::changes::{ChangeCheck, FIRST_SCORES_SHARED, Judged, LISTS_MOVED};
 use crate::domain::quality::ranking::fingerprint;
 use crate::domain::reason::{FailureReason, Severity};
@@ -19,6 +20,8 @@ use crate::domain::signal::{Level, Phase, SignalState};
 /// Beats, or rounds, as they are pinned that end a change: two beats may be two canaries, a round is all of them.
 const BACK_IN_A_ROW: [u32; ChangeCheck::COUNT] = [2, 2, 2, 1, 2, 1, 1];
 
+/// The evidence key of the relation that was broken.
+pub(super) const RELATION: &str = "relation";
 /// The evidence key of the canary that is asked with caches and past them.
 pub(super) const ASKED_BOTH_WAYS: &str = "asked_both_ways";
 
@@ -119,6 +122,14 @@ impl Changes {
     /// Whether a check found something, told or not yet.
     pub(super) fn is_elevated(&self, check: ChangeCheck) -> bool {
         self.standing[check as usize].is_some()
+    }
+
+    /// The relation that was seen broken, told or not yet.
+    pub(super) fn broken_relation(&self) -> Option<Relation> {
+        let found = &self.standing[ChangeCheck::Relations as usize].as_deref()?.found;
+        let named = found.evidence.iter().find(|one| one.key == RELATION);
+        // Before there were others, none was named.
+        Some(named.and_then(|one| Relation::from_slug(&one.value)).unwrap_or(Relation::SameTwice))
     }
 
     /// What stands, as one reason: the first that explains the others. What moved against the lock is why a replica answers

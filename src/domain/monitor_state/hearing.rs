@@ -9,12 +9,12 @@ use crate::domain::calls::TWICE_EVERY;
 use crate::domain::monitor::{Canary, CanaryKind, Monitor};
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::observation::Observation;
+use crate::domain::pinned::Relation;
 use crate::domain::quality::bound;
-use crate::domain::quality::changes::ChangeCheck;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{CanaryHeard, Horizon, Roll};
 use crate::domain::reason::FailureReason;
-use crate::domain::schedule::{self, Doubt, PlannedAsk};
+use crate::domain::schedule::{self, BeatAsks, Doubt};
 use crate::domain::signal::{Phase, Signal};
 
 /// Where a round of canaries stands.
@@ -67,22 +67,31 @@ impl CanaryScore {
 }
 
 impl MonitorState {
-    /// Which canaries the next beat asks, and which ones as well as soon as one of its answers is wrong. `knows_way`: the
-    /// server's caches can be passed; `spare`: how many calls the day has room for beside the schedule.
+    /// What the next beat asks. `knows_way`: the server's caches can be passed; `spare`: how many calls the day has room for
+    /// beside the schedule.
     pub(crate) fn asks(
         &self,
         monitor: &Monitor,
         round: &CanaryRound,
         knows_way: bool,
         spare: &dyn Fn() -> usize,
-    ) -> (Vec<PlannedAsk>, Vec<usize>) {
+    ) -> BeatAsks {
         let failing = self.wants_asking();
         let (unheard, share) = self.wants_hearing(monitor);
         let room = if unheard.is_empty() { 0 } else { spare() };
         let doubt = Doubt { failing: &failing, knows_way, unheard: &unheard, share, spare: room };
         let mut asks = schedule::asks(monitor, &round.order, round.turn, doubt);
-        if self.wants_twice(monitor, round) && spare() > share.min(unheard.len()) {
-            schedule::ask_twice(&mut asks, knows_way);
+        let mut altered = None;
+        if let Some(relation) = self.relation_due(monitor, round) {
+            // What one question asked twice does not bring, it does not bring altered either: that is told first.
+            let is_twice = relation == Relation::SameTwice || self.changes.broken_relation().is_some();
+            let calls = usize::from(is_twice) + usize::from(relation != Relation::SameTwice);
+            if spare() >= share.min(unheard.len()) + calls {
+                altered = relation.turn().and_then(|turn| schedule::altered(&asks, knows_way, turn));
+                if is_twice {
+                    schedule::ask_twice(&mut asks, knows_way);
+                }
+            }
         }
         let both_ways = self.changes.both_ways.as_deref().filter(|_| knows_way && !self.is_any_doubted());
         let compared = both_ways.and_then(|id| monitor.canaries.iter().position(|canary| canary.id == *id));
@@ -98,14 +107,18 @@ impl MonitorState {
         let at_once = self.after(monitor).answers == 1 && !self.is_any_doubted() && unheard.is_empty();
         let further = round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));
         let further = if at_once { further.take(spare()).collect() } else { Vec::new() };
-        (asks, further)
+        BeatAsks { asks, further, altered }
     }
 
-    /// Whether the next beat asks one question twice: now and then, and in each beat while something is in doubt.
-    fn wants_twice(&self, monitor: &Monitor, round: &CanaryRound) -> bool {
-        let turn = round.turn / monitor.per_beat().max(1) as usize;
-        let is_due = || turn % TWICE_EVERY as usize == TWICE_EVERY as usize - 1;
-        monitor.asks_twice() && (self.is_any_doubted() || self.changes.is_elevated(ChangeCheck::Relations) || is_due())
+    /// Which relation the next beat looks at: now and then each in turn; the one that was seen broken, until that is sure.
+    /// While canaries are in doubt in each beat whether one question brings one list: by that they are understood.
+    fn relation_due(&self, monitor: &Monitor, round: &CanaryRound) -> Option<Relation> {
+        let asked = monitor.relations_asked();
+        let (turn, every) = (round.turn / monitor.per_beat().max(1) as usize, TWICE_EVERY as usize);
+        let doubted = self.is_any_doubted().then_some(Relation::SameTwice);
+        let broken = self.changes.broken_relation().filter(|relation| asked.contains(relation));
+        let in_turn = || asked.get((turn / every).checked_rem(asked.len())?).filter(|_| turn % every == every - 1);
+        doubted.filter(|_| !asked.is_empty()).or(broken).or_else(|| in_turn().copied())
     }
 
     /// Canaries that the next beat should ask again: those that saw what is forbidden first; then the unconfirmed, those
@@ -214,3 +227,6 @@ impl MonitorState {
         Some(Horizon { since, turned_at: self.turned_at.filter(|_| open.is_some()), resumed_at, now })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,8 @@ use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::monitor_state::thresholds::rule_of;
 use crate::domain::observation::{Stage, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
-use crate::domain::quality::changes::{ChangeCheck, self_reported};
+use crate::domain::pinned::Relation;
+use crate::domain::quality::changes::self_reported;
 use crate::domain::quality::corpus::SOURCES_KNOWN;
 use crate::domain::quality::corpus::whole_count;
 use crate::domain::quality::diagnosis::{Diagnosis, Known, diagnose};
@@ -213,7 +214,7 @@ impl MonitorState {
     pub(super) fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
         let rule = &beat.monitor.rules.quality;
         let horizon = self.horizon(beat.now);
-        let is_inconsistent = self.changes.is_elevated(ChangeCheck::Relations);
+        let is_inconsistent = self.changes.broken_relation() == Some(Relation::SameTwice);
         let shrinks = beat.monitor.rules.freshness.as_ref().map(|rule| rule.shrinks);
         let corpus_holds = shrinks.is_some_and(|shrinks| self.sources.holds(&shrinks));
         let known = Known {

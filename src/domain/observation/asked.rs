@@ -2,6 +2,7 @@
 
 use crate::domain::answer::{Answer, Ask, Variant};
 use crate::domain::observation::Observation;
+use crate::domain::pinned::Relation;
 
 impl Observation {
     /// Whether the index answered an ask of this probe, as far as that can be told; where none answered, whether it would
@@ -22,6 +23,16 @@ impl Observation {
     pub fn asked_twice(&self) -> impl Iterator<Item = (&Answer, &Answer)> {
         let answer = |nth: usize| self.asks[nth].result.as_ref()?.as_ref().ok();
         (0..self.asks.len()).filter_map(move |nth| Some((answer(self.first_of(nth)?)?, answer(nth)?)))
+    }
+
+    /// A canary's own answer and that to its altered question, both of the index, with the relation that is between them
+    /// where all is well.
+    pub fn asked_otherwise(&self) -> Option<(Relation, &Answer, &Answer)> {
+        let again = self.altered.as_deref().filter(|ask| self.reached_index(ask))?;
+        let is_own = |ask: &&Ask| ask.canary == again.canary && ask.variant == again.variant && self.reached_index(ask);
+        let own = self.asks.iter().filter(is_own).find_map(|ask| ask.result.as_ref()?.as_ref().ok())?;
+        let answer = again.result.as_ref()?.as_ref().ok()?;
+        Some((Relation::of_turn(again.turn)?, own, answer))
     }
 
     /// Answers to a canary's very question that came from caches, as far as that can be told.

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{Answer, KeptText};
 use crate::domain::monitor::Canary;
+use crate::domain::observation::Observation;
 use crate::domain::pinned::{PinnedCanary, PinnedScore, Relation};
 use crate::domain::quality::form::{from_to, repeated};
 use crate::domain::quality::look::median;
@@ -152,6 +153,12 @@ pub(crate) fn holds(relation: Relation, accepted: &[Vec<String>], answer: &Answe
         Relation::Prefix => accepted.iter().any(is_prefix) || (found.is_empty() && accepted.iter().any(Vec::is_empty)),
         _ => accepted.iter().any(|list| list.iter().map(String::as_str).eq(found.iter().copied())),
     }
+}
+
+/// Whether a relation held between a canary's own answer and that to its altered question; none where none was looked at.
+pub(crate) fn held(seen: &Observation) -> Option<bool> {
+    let (relation, own, again) = seen.asked_otherwise()?;
+    Some(holds(relation, &[own.sources().map(str::to_owned).collect()], again))
 }
 
 /// The sources of an answer without repeats, in the order given.

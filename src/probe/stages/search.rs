@@ -10,12 +10,12 @@ use tokio::time::Instant;
 use crate::domain::answer::{Answer, Ask, Turn, Variant};
 use crate::domain::fault::Fault;
 use crate::domain::monitor::{Canary, Monitor};
-use crate::domain::observation::{Observation, Stage};
+use crate::domain::observation::{Observation, Stage, Step};
 use crate::domain::pinned::Relation;
 use crate::domain::protocol::Era;
 use crate::domain::quality::pinning;
 use crate::domain::schedule::PlannedAsk;
-use crate::domain::search::FreshWay;
+use crate::domain::search::{FreshWay, Search};
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::answer::{self, Reader};
 use crate::probe::decode::kept_text::kept_text;
@@ -27,7 +27,9 @@ use crate::probe::session::message::Call;
 use crate::probe::session::parameter_headers::parameter_headers;
 use crate::probe::wire::clock::StepClock;
 use crate::tool_lists::asked::PreparedArguments;
+use crate::tool_lists::callable::count_argument;
 use crate::tool_lists::json_text::write_text;
+use crate::tool_lists::tools;
 
 /// Room for what stands around the texts of a call, and for arguments that are numbers.
 const ARGUMENTS_BYTES: usize = 64;
@@ -47,10 +49,7 @@ pub(super) async fn search(
         return;
     };
     let schema = tools.mirrored(&search_tool);
-    let past_caches = way.map(|way| PastCaches {
-        arguments: PreparedArguments::of(&monitor.search.past_caches(way)),
-        with_nonce: way == FreshWay::Nonce,
-    });
+    let past_caches = way.map(|way| PastCaches::of(&monitor.search, way));
     let tool = SearchTool { era, name: &search_tool, schema, past_caches };
     for planned in &assignment.asks {
         let Some(canary) = monitor.canaries.get(planned.canary) else {
@@ -63,7 +62,16 @@ pub(super) async fn search(
         };
         seen.asks.push(ask);
     }
-    let further = &assignment.further;
+    ask_further(caller, &tool, assignment, seen).await;
+    if let Some(planned) = assignment.further.altered {
+        let listed = tools::named(tools, &search_tool);
+        seen.altered = ask_altered(caller, &tool, (planned, listed), seen).await.map(Box::new);
+    }
+}
+
+/// Asks what is asked as well where the answers so far call for it.
+async fn ask_further(caller: &mut Caller<'_>, tool: &SearchTool<'_>, assignment: &Assignment, seen: &mut Observation) {
+    let (monitor, further) = (&*assignment.monitor, &assignment.further);
     if further.canaries.is_empty() || !(further.called_for)(monitor, seen) {
         return;
     }
@@ -72,9 +80,42 @@ pub(super) async fn search(
             continue;
         };
         let planned = PlannedAsk::new(*nth, Turn::ReAsk, Variant::Fresh);
-        let ask = if fits(caller, monitor) { ask(caller, &tool, canary, planned, seen).await } else { unasked(canary) };
+        let ask = if fits(caller, monitor) { ask(caller, tool, canary, planned, seen).await } else { unasked(canary) };
         seen.asks.push(ask);
     }
+}
+
+/// Asks a canary's question as its turn alters it; none where its own was not answered, so that there is nothing to compare
+/// with, where this server has no way to be asked so, or where no time is left. `listed`: the tool, as it is listed.
+async fn ask_altered(
+    caller: &mut Caller<'_>,
+    tool: &SearchTool<'_>,
+    (planned, listed): (PlannedAsk, Option<&Value>),
+    seen: &mut Observation,
+) -> Option<Ask> {
+    let monitor = caller.monitor();
+    let canary = monitor.canaries.get(planned.canary)?;
+    let way = seen.tools.as_ref().and_then(|tools| tools.fresh).filter(|_| planned.variant == Variant::Fresh);
+    let variant = if way.is_some() { Variant::Fresh } else { Variant::Plain };
+    let is_own = |ask: &&Ask| ask.canary == canary.id && ask.variant == variant;
+    let is_answered = seen.asks.iter().filter(is_own).any(|ask| ask.result.as_ref().is_some_and(Result::is_ok));
+    let (search, relation) = match planned.turn {
+        Turn::Fewer => {
+            let most = monitor.pinned.as_ref()?.most_results();
+            (monitor.search.fewer(count_argument(listed?)?, most)?, Relation::Prefix)
+        }
+        Turn::Respelled => (monitor.search.clone(), Relation::CaseAndBlanks),
+        _ => return None,
+    };
+    if !is_answered || !fits(caller, monitor) {
+        return None;
+    }
+    let question = pinning::altered(relation, &canary.query, 0);
+    let arguments = way.map_or_else(
+        || PreparedArguments::of(&search).asking(&question),
+        |way| PastCaches::of(&search, way).asking(&question, seen.started_at, seen.asks.len()),
+    );
+    Some(ask_with(caller, tool, (canary, &arguments), PlannedAsk { variant, ..planned }, &mut seen.steps).await)
 }
 
 /// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
@@ -107,6 +148,11 @@ struct PastCaches {
 }
 
 impl PastCaches {
+    fn of(search: &Search, way: FreshWay) -> Self {
+        let arguments = PreparedArguments::of(&search.past_caches(way));
+        Self { arguments, with_nonce: way == FreshWay::Nonce }
+    }
+
     /// The arguments of a beat's `nth` question.
     fn asking(&self, question: &str, started_at: DateTime<Utc>, nth: usize) -> String {
         if !self.with_nonce {
@@ -131,8 +177,19 @@ async fn ask(
         (Variant::Reworded, None, Some(wording)) => (caller.asking(wording), Variant::Reworded),
         _ => (caller.asking(&canary.query), Variant::Plain),
     };
+    ask_with(caller, tool, (canary, &arguments), PlannedAsk { variant, ..planned }, &mut seen.steps).await
+}
+
+/// The same, with these arguments.
+async fn ask_with(
+    caller: &mut Caller<'_>,
+    tool: &SearchTool<'_>,
+    (canary, arguments): (&Canary, &str),
+    planned: PlannedAsk,
+    steps: &mut Vec<Step>,
+) -> Ask {
     let mut clock = StepClock::start(Stage::Search, &canary.id);
-    let outcome = called(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
+    let outcome = called(caller, tool.era, tool.name, arguments, tool.schema, &mut clock).await;
     let needs_no_list = canary.needs_no_list(&caller.monitor().search);
     let reader = Reader { reads_text: canary.text.is_some() || needs_no_list, needs_no_list };
     let mut result = outcome.and_then(|raw| {
@@ -150,13 +207,13 @@ async fn ask(
     }
     let ask = Ask {
         canary: canary.id.clone(),
-        variant,
+        variant: planned.variant,
         turn: planned.turn,
         elapsed: step.elapsed,
         fresh_connection: step.fresh_connection,
         result: Some(result),
     };
-    seen.steps.push(step);
+    steps.push(step);
     ask
 }
 

@@ -105,8 +105,9 @@ impl Readers {
     }
 }
 
+/// Whether a canary's own question was asked.
 fn is_asked(ask: &PastAsk) -> bool {
-    ask.shape.verdict != "not_asked"
+    ask.shape.verdict != "not_asked" && !ask.shape.turn.is_altered()
 }
 
 fn lines(beat: &PastBeat) -> impl Iterator<Item = AskedLine> {

@@ -212,7 +212,7 @@ async fn hour_of_fleet(
 }
 
 fn lines<'a>(monitor: &'a MonitorId, beat: &'a PastBeat) -> impl Iterator<Item = AskLine> + 'a {
-    beat.asks.iter().filter(|ask| ask.shape.turn != Turn::NotAsked).map(|ask| AskLine {
+    beat.asks.iter().filter(|ask| is_own(ask.shape.turn)).map(|ask| AskLine {
         monitor: monitor.clone(),
         canary: ask.canary.as_ref().to_owned(),
         variant: ask.shape.variant,
@@ -226,6 +226,11 @@ fn lines<'a>(monitor: &'a MonitorId, beat: &'a PastBeat) -> impl Iterator<Item =
         tokens: ask.tokens,
         cache: ask.shape.cache,
     })
+}
+
+/// Whether a canary's own question was asked.
+fn is_own(turn: Turn) -> bool {
+    turn != Turn::NotAsked && !turn.is_altered()
 }
 
 fn mark(beat: &PastBeat) -> BeatMark {
@@ -245,7 +250,7 @@ async fn asks_of_rows(
     let rows = concat!(
         "SELECT b.monitor, a.canary, a.variant, a.turn, b.kind, b.started_at, a.elapsed, a.verdict, a.reason, a.rank, a.tokens, a.cache \
          FROM asks a JOIN beats b ON b.started_at = a.started_at AND b.monitor = a.monitor AND b.location = a.location \
-         WHERE a.started_at >= $1 AND a.turn <> 'not_asked' AND ",
+         WHERE a.started_at >= $1 AND a.turn IN ('scheduled', 're-ask') AND ",
         is_truth!(),
         " ORDER BY a.started_at DESC, a.monitor DESC, a.location DESC, a.position DESC LIMIT $3"
     );

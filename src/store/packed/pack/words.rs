@@ -54,6 +54,9 @@ const WORDS: &[&str] = &[
 const FURTHER: &[&str] = &[
     // a variant
     "reworded",
+    // turns of an altered question
+    "fewer",
+    "respelled",
 ];
 
 /// The words by their numbers; a number that means nothing yet has none.
