@@ -12,6 +12,7 @@ pub mod wanted;
 pub(crate) mod wildcards;
 pub mod source_pattern;
 pub mod search;
+pub mod near_miss;
 pub mod monitor;
 pub mod receiver;
 pub mod route;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::near_miss::NearMiss;
 use crate::domain::pinned::{Pinned, PinnedCanary};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rules::Rules;
@@ -68,6 +69,8 @@ pub struct Monitor {
     pub search: Search,
     /// Searches whose right answer is known.
     pub canaries: Vec<Canary>,
+    /// Those of them that look alike and have to be answered otherwise.
+    pub near_misses: Vec<NearMiss>,
     /// Time between scheduled beats.
     pub every: Duration,
     /// No single call of a probe may take longer.
@@ -101,6 +104,7 @@ impl Monitor {
             health: Vec::new(),
             search: Search::default(),
             canaries: Vec::new(),
+            near_misses: Vec::new(),
             every: Duration::from_secs(60),
             timeout: Duration::from_secs(10),
             probe_budget: Duration::from_secs(45),
@@ -371,8 +375,6 @@ impl CanaryKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::reason::Severity;
-    use crate::domain::rules::{FreshnessRule, ShrinksRule};
 
     #[test]
     fn this_machine_is_known_by_its_address() {
@@ -388,15 +390,5 @@ mod tests {
             let monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new(url) });
             assert_eq!(monitor.is_local(), local, "{url}");
         }
-    }
-
-    #[test]
-    fn sources_are_counted_where_their_age_is_judged() {
-        let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
-        assert_eq!(monitor.calls_per_day(), 1_440 * 4, "nobody asks for sources");
-        let older_than = Duration::from_secs(3_600);
-        monitor.rules.freshness =
-            Some(FreshnessRule { older_than, shrinks: ShrinksRule::STANDARD, severity: Severity::Ticket, line: 1 });
-        assert_eq!(monitor.calls_per_day(), 1_440 * 4 + 24);
     }
 }

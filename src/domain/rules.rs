@@ -194,6 +194,8 @@ pub struct QualityChecks {
     pub relations: CheckRule,
     /// One question asked with caches and past them, and two lists.
     pub caches: CheckRule,
+    /// Two questions that look alike, and one list; `after` of the last five looks.
+    pub pairs: CheckRule,
     /// Lists of a replica and of its original.
     pub replicas: ListsCheck,
 }
@@ -209,6 +211,7 @@ impl QualityChecks {
         chunks: ChunksCheck { factor: 2, rule: CheckRule { after: 3, severity: Some(Severity::Notice) } },
         relations: CheckRule { after: 3, severity: Some(Severity::Ticket) },
         caches: CheckRule { after: 3, severity: Some(Severity::Notice) },
+        pairs: CheckRule { after: 3, severity: Some(Severity::Ticket) },
         replicas: ListsCheck {
             similar: 0.8,
             share: 0.5,

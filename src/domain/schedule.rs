@@ -291,6 +291,14 @@ pub fn ask_both_ways(asks: &mut Vec<PlannedAsk>, canary: usize) {
     }
 }
 
+/// Asks a canary as users do. A server that knows no way past its caches is asked so anyhow.
+pub fn ask_plainly(asks: &mut Vec<PlannedAsk>, canary: usize, knows_way: bool) {
+    let is_plain = |ask: &PlannedAsk| ask.variant == Variant::Plain || ask.variant == Variant::Fresh && !knows_way;
+    if !asks.iter().any(|ask| ask.canary == canary && is_plain(ask)) {
+        asks.push(PlannedAsk::new(canary, Turn::ReAsk, Variant::Plain));
+    }
+}
+
 /// How the round asks at its `nth` place: past caches, so that the index answers; in one round of five plainly, as users
 /// do, so that caches are seen too. Each canary has another such round, so that none is without. Where other words alone
 /// get past caches it is the other way round, since only the question itself can be compared with what is pinned.

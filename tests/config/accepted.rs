@@ -171,6 +171,27 @@ fn a_question_may_have_other_words_in_either_kind_of_file() {
 }
 
 #[test]
+fn questions_that_look_alike_are_paired() {
+    let of = |pair: &str, of_other: &str| {
+        let text = format!(
+            "version: 1\nmonitors:\n  - id: docs\n    url: http://h/\n    canaries:\n      \
+             - {{ id: on, query: how is it switched on, expect: [a.md]{pair} }}\n      \
+             - {{ id: off, query: how is it switched off, expect: [a.md]{of_other} }}\n"
+        );
+        Arc::clone(&loaded(&text).fleet.monitors[0])
+    };
+    let pairs = |monitor: &Monitor| -> Vec<String> {
+        monitor.near_misses.iter().map(|pair| format!("{} {}", pair.canary, pair.other)).collect()
+    };
+    let (bare, one) = (of("", ""), of(", pair: off", ""));
+    assert_eq!((pairs(&bare), pairs(&one)), (vec![], vec!["on off".to_owned()]));
+    assert_eq!(pairs(&of(", pair: off", ", pair: on")), ["on off"], "two that name each other are one pair");
+    assert_ne!(bare.definition_hash, one.definition_hash);
+    let hash = |monitor: &Monitor| monitor.canaries[0].definition_hash.clone();
+    assert_eq!(hash(&bare), hash(&one), "it is asked and pinned as before");
+}
+
+#[test]
 fn answers_are_read_where_the_file_says() {
     let text = "version: 1
 monitors:

@@ -107,6 +107,33 @@ async fn a_cache_that_mixes_questions_up_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cache_that_takes_one_question_for_its_near_miss_is_told_where_both_stay_right() {
+    let server = reference().await;
+    let either = "expect: [reference/fusion.md, reference/tokens.md]";
+    let url = server.mcp_url();
+    let stage = Stage::start(&format!(
+        "  - id: alike\n    url: {url}\n    search: {{ arguments: {{ top_k: 5 }}, per_beat: 2 }}\n    canaries:\n      \
+         - {{ id: authors, query: Cormack Büttcher, {either}, pair: lapse }}\n      \
+         - {{ id: lapse, query: when does my passphrase lapse, {either} }}\n"
+    ))
+    .await;
+    stage.well("alike").await;
+    server.faults().on(Fault::CacheFalseHit, Dose::of(Fault::CacheFalseHit).amount(0.0));
+    let mixed_up = Expected {
+        monitor: "alike",
+        signal: "quality",
+        reason: "cache_false_hit",
+        severity: "ticket",
+        stage: "search",
+    };
+    let opened = stage.opened("one list for both", mixed_up).await;
+    assert_eq!(evidence(&opened, "pair"), "authors lapse", "{opened:#?}");
+    assert_eq!(evidence(&opened, "one"), evidence(&opened, "other"), "{opened:#?}");
+    server.faults().all_off();
+    stage.resolved("one list for both", &opened).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_canary_whose_source_was_taken_out_is_a_notice() {
     let gone = "reference/fusion.md";
     let [before, after] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

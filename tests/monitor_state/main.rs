@@ -35,6 +35,7 @@ mod histories;
 mod leaks;
 mod changes;
 mod replicas;
+mod near_misses;
 mod track;
 
 fn at(second: i64) -> DateTime<Utc> {

@@ -254,7 +254,8 @@ fn changed_keys(was: &Monitor, is: &Monitor) -> Vec<String> {
 /// What becomes of each canary's answers, and what cannot be said at all.
 fn compared(was: &Monitor, is: &Monitor, keys: &[String]) -> (HashMap<String, AskUse>, NotComparable) {
     let (mut uses, mut left) = (HashMap::new(), NotComparable::default());
-    let of_canary = |key: &str| key.starts_with("canaries");
+    // Whom a canary is paired with says when both are asked.
+    let of_canary = |key: &str| key.starts_with("canaries") && !key.ends_with(".pair");
     left.keys = keys.iter().filter(|key| !of_canary(key) && !is_judged(key)).cloned().collect();
     let find = |monitor: &Monitor, id: &str| monitor.canaries.iter().position(|canary| canary.id == id);
     for canary in &is.canaries {

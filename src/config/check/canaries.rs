@@ -8,11 +8,13 @@ use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::definition;
 use crate::config::check::forbidden_sources;
 use crate::config::check::keys;
+use crate::config::check::near_misses::{self, WrittenPair};
 use crate::config::check::rules::within;
 use crate::config::check::wordings;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue};
 use crate::domain::monitor::{Canary, CanaryKind};
+use crate::domain::near_miss::NearMiss;
 use crate::domain::schedule::ASKS_MAX;
 
 /// A good set is 24 (RETRIEVAL §2); a round over more would take hours.
@@ -56,18 +58,26 @@ pub(in crate::config) fn canaries(
     what: &str,
     node: Option<&Node<'_>>,
     defaults: CanaryDefaults,
-) -> Vec<Canary> {
-    let Some(node) = node else { return Vec::new() };
+) -> (Vec<Canary>, Vec<NearMiss>) {
+    let Some(node) = node else { return (Vec::new(), Vec::new()) };
     let count = count(checker, Some(node));
     if count > CANARIES_MAX {
         let message = format!("{what} has {count} canaries");
         checker.report(Diagnostic::new(node.place, message).help(format!("at most {CANARIES_MAX}; 24 are a good set")));
     }
-    let mut read = CanariesRead { what, defaults, left: CANARIES_MAX, places: HashMap::new(), found: Vec::new() };
+    let mut read = CanariesRead {
+        what,
+        defaults,
+        left: CANARIES_MAX,
+        places: HashMap::new(),
+        found: Vec::new(),
+        pairs: Vec::new(),
+        is_faulty: count > CANARIES_MAX,
+    };
     let is_canary = |node: &Node<'_>| ["id", "query"].iter().any(|key| node.get(key).is_some());
     if matches!(node.value, NodeValue::Map(_)) && !is_canary(node) {
         read.golden(checker, format_args!("'canaries' of {what}"), node, &["file"]);
-        return read.found;
+        return read.paired(checker);
     }
     for item in checker.list(format_args!("'canaries' of {what}"), node).unwrap_or_default() {
         if item.get("file").is_some() {
@@ -76,7 +86,7 @@ pub(in crate::config) fn canaries(
             read.one(checker, item, Written::Yaml);
         }
     }
-    read.found
+    read.paired(checker)
 }
 
 /// What has been read of a monitor's canaries.
@@ -87,6 +97,9 @@ struct CanariesRead<'w> {
     left: usize,
     places: HashMap<String, TextSpan>,
     found: Vec<Canary>,
+    pairs: Vec<WrittenPair>,
+    /// Whether some canary is not among those found, so that it cannot be said of an id that nobody has it.
+    is_faulty: bool,
 }
 
 /// Where a canary is written; a golden set has the keys of judged questions besides.
@@ -115,10 +128,24 @@ impl CanariesRead<'_> {
         }
     }
 
+    /// What was read, once each canary can be named by another one.
+    fn paired(self, checker: &mut Checker<'_>) -> (Vec<Canary>, Vec<NearMiss>) {
+        let pairs = near_misses::near_misses(checker, (self.what, &self.found), self.pairs, self.is_faulty);
+        (self.found, pairs)
+    }
+
     fn one(&mut self, checker: &mut Checker<'_>, item: &Node<'_>, written: Written) {
         let Some(left) = self.left.checked_sub(1) else { return };
         self.left = left;
-        let Some(canary) = canary(checker, self.what, item, written, self.defaults) else { return };
+        let Some(canary) = canary(checker, self.what, item, written, self.defaults) else {
+            self.is_faulty = true;
+            return;
+        };
+        if let Some(named) = item.get("pair") {
+            let other = checker.text(format_args!("'pair' of canary '{}'", canary.id), named);
+            let pair = |other| WrittenPair { canary: canary.id.clone(), other, place: named.place };
+            self.pairs.extend(other.map(pair));
+        }
         match self.places.get(&canary.id) {
             Some(first) => {
                 let message = format!("canary '{}' is declared twice in {}", canary.id, self.what);

@@ -48,6 +48,7 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
         health,
         search,
         canaries,
+        near_misses,
         every,
         timeout,
         probe_budget,
@@ -87,6 +88,8 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
     // What both ask follows from the declarations of both; that others are replicas of it changes nothing of it.
     let original = if let Likeness::ReplicaOf(original) = likeness { Some(original.id.as_str()) } else { None };
     said.added("replicas_of", original, Definition::text);
+    let pairs: Vec<String> = near_misses.iter().map(|pair| format!("{} {}", pair.canary, pair.other)).collect();
+    said.added("canaries.pair", Some(pairs).filter(|pairs| !pairs.is_empty()), Definition::shown);
     said
 }
 

@@ -176,6 +176,10 @@ const KEYS: &[(&str, &str)] = &[
         "The question in other words, each with the same right answer: asked to reach the index where nothing else passes caches.",
     ),
     (
+        "monitors.canaries.pair",
+        "The id of another canary of this monitor that asks nearly the same and gets another answer: a cache that gives both one list is told.",
+    ),
+    (
         "monitors.replicas_of",
         "The id of another monitor whose server has to answer as this one does: lists of the canaries that both ask in the same words are compared.",
     ),
@@ -250,6 +254,12 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.rules.quality.checks.caches", "One question asked with caches and past them: they bring one list."),
     ("monitors.rules.quality.checks.caches.after", "Beats in a row that open it. Default 3."),
     ("monitors.rules.quality.checks.caches.severity", "page, ticket, notice or off. Default notice."),
+    (
+        "monitors.rules.quality.checks.pairs",
+        "Two canaries of which one names the other as its pair: a cache brings two lists.",
+    ),
+    ("monitors.rules.quality.checks.pairs.after", "Of the last five looks, how many open it. Default 3."),
+    ("monitors.rules.quality.checks.pairs.severity", "page, ticket, notice or off. Default ticket."),
     ("monitors.rules.quality.checks.replicas", "Lists of sources against those of the monitor that replicas_of names."),
     ("monitors.rules.quality.checks.replicas.similar", "A list that overlaps less (RBO) is another. Default 80%."),
     ("monitors.rules.quality.checks.replicas.share", "The share of canaries that has to have another. Default 50%."),

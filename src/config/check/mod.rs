@@ -2,7 +2,7 @@
 //!
 //! Read `keys` (what may stand where), `golden` (canaries in files of their own), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
 //! files together), then the sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor),
-//! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
+//! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `near_misses`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
 //! `definition`.
 
 pub(super) mod keys;
@@ -18,6 +18,7 @@ pub(super) mod auth;
 pub(super) mod answer_text;
 pub(super) mod forbidden_sources;
 pub(super) mod wordings;
+pub(super) mod near_misses;
 pub(super) mod canaries;
 pub(super) mod caps;
 pub(crate) mod reach;

@@ -171,7 +171,7 @@ fn monitor(
     };
     let rules = rules(checker, &own_rules, &defaults.rules, basis);
     let canary_defaults = CanaryDefaults { within: rules.quality.within, results_asked: read.results_asked };
-    let canaries = canaries::canaries(checker, what, canary_node, canary_defaults);
+    let (canaries, near_misses) = canaries::canaries(checker, what, canary_node, canary_defaults);
     let likeness = fields.get("replicas_of").map(|entry| likeness(checker, what, entry)).unwrap_or_default();
     let id = id?;
     let (url, mut reach) = reached?;
@@ -188,6 +188,7 @@ fn monitor(
         health,
         search: read.search,
         canaries,
+        near_misses,
         every: pace.every,
         timeout: pace.timeout,
         probe_budget: pace.probe_budget,

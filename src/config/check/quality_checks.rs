@@ -10,6 +10,8 @@ use crate::domain::rules::{CheckRule, ChunksCheck, ListsCheck, QualityChecks, Re
 
 /// How many times longer chunks may be; more would be no chunks any more.
 const FACTOR: std::ops::RangeInclusive<u32> = 2..=100;
+/// Looks of the last five.
+const OF_FIVE: std::ops::RangeInclusive<u32> = 1..=5;
 const SEVERITIES: &[(&str, Option<Severity>)] = &[
     ("page", Some(Severity::Page)),
     ("ticket", Some(Severity::Ticket)),
@@ -22,9 +24,19 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
     const SECTION: &str = "monitors.rules.quality.checks";
     let checks = within(checker, rule, "checks", SECTION);
     let of = |name: &str| within(checker, checks, name, &format!("{SECTION}.{name}"));
-    let [results, self_reported, lists, scores, reranker, chunks, relations, caches, replicas] =
-        ["results", "self_reported", "lists", "scores", "reranker", "chunks", "relations", "caches", "replicas"]
-            .map(of);
+    let [results, self_reported, lists, scores, reranker, chunks, relations, caches, pairs, replicas] = [
+        "results",
+        "self_reported",
+        "lists",
+        "scores",
+        "reranker",
+        "chunks",
+        "relations",
+        "caches",
+        "pairs",
+        "replicas",
+    ]
+    .map(of);
     let standard = QualityChecks::STANDARD;
     let judge = results.get("judge").and_then(|entry| flag(checker, "'judge'", entry));
     QualityChecks {
@@ -42,6 +54,10 @@ pub(in crate::config) fn quality_checks(checker: &mut Checker<'_>, rule: Layers<
         },
         relations: check(checker, relations, "after", standard.relations),
         caches: check(checker, caches, "after", standard.caches),
+        pairs: CheckRule {
+            after: whole(checker, pairs, "after", OF_FIVE, standard.pairs.after),
+            severity: severity(checker, pairs, standard.pairs.severity),
+        },
         replicas: lists_check(checker, replicas, standard.replicas),
     }
 }

@@ -1,10 +1,11 @@
 //! What differs between two declarations, by the keys that say it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::check::definition;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Canary, Monitor, ProbeIdentity};
+use crate::domain::near_miss::NearMiss;
 use crate::domain::receiver::{Channel, Receiver, Smtp};
 
 /// The keys by which a monitor differs from what it was; its id is the same.
@@ -16,6 +17,7 @@ pub(crate) fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
             "url" if old.reach.program.is_some() && new.reach.program.is_some() => {}
             "labels" => keys.extend(labels(old, new)),
             "canaries" => keys.extend(canaries(&old.canaries, &new.canaries)),
+            "canaries.pair" => keys.extend(pairs(&old.near_misses, &new.near_misses)),
             key => keys.push(key.to_owned()),
         }
     }
@@ -43,6 +45,13 @@ fn canaries(old: &[Canary], new: &[Canary]) -> Vec<String> {
         }
     }
     if keys.is_empty() { vec!["canaries (their order)".to_owned()] } else { keys }
+}
+
+/// Canaries that name another one now, by id.
+fn pairs(old: &[NearMiss], new: &[NearMiss]) -> BTreeSet<String> {
+    let gone = old.iter().filter(|pair| !new.contains(pair));
+    let come = new.iter().filter(|pair| !old.contains(pair));
+    gone.chain(come).map(|pair| format!("canaries.{}.pair", pair.canary)).collect()
 }
 
 /// The keys by which a receiver differs from what it was; its name is the same.

@@ -41,6 +41,8 @@ impl MonitorState {
         self.changes.hear(ChangeCheck::SelfReported, judged, checks, beat.now);
         let judged = self.judge_replica(beat);
         self.changes.hear(ChangeCheck::Replicas, judged, checks, beat.now);
+        let judged = self.judge_near_misses(beat);
+        self.changes.hear(ChangeCheck::Pairs, judged, checks, beat.now);
         let Some(pinned) = beat.monitor.pinned.as_deref() else { return };
         let judged = judge_relations(beat, self.changes.broken_relation());
         self.changes.hear(ChangeCheck::Relations, judged, checks, beat.now);
@@ -241,7 +243,7 @@ fn broke(
     Judged::Other(Found { said, evidence, is_rescaled: false, is_regraded: false })
 }
 
-fn listed(key: &str, answer: &Answer) -> Evidence {
+pub(super) fn listed(key: &str, answer: &Answer) -> Evidence {
     if let Some(text) = &answer.kept {
         let begins = answer.begins.as_deref().unwrap_or_default();
         return Evidence::new(key, format!("a text of {} characters, which begins “{begins}”", text.chars));

@@ -3,6 +3,7 @@
 //! A change that stands is told where no canary is wrong; what canaries lost comes first. It ends when answers are as they
 //! are pinned again, or when another lock is loaded.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -18,10 +19,12 @@ use crate::domain::rules::QualityChecks;
 use crate::domain::signal::{Level, Phase, SignalState};
 
 /// Beats, or rounds, as they are pinned that end a change: two beats may be two canaries, a round is all of them.
-const BACK_IN_A_ROW: [u32; ChangeCheck::COUNT] = [2, 2, 2, 1, 2, 1, 1];
+const BACK_IN_A_ROW: [u32; ChangeCheck::COUNT] = [2, 2, 2, 2, 1, 2, 1, 1];
 
 /// The evidence key of the relation that was broken.
 pub(super) const RELATION: &str = "relation";
+/// The evidence key of two canaries that were mixed up: the one that names the other comes first.
+pub(super) const PAIR: &str = "pair";
 /// The evidence key of the canary that is asked with caches and past them.
 pub(super) const ASKED_BOTH_WAYS: &str = "asked_both_ways";
 
@@ -34,6 +37,9 @@ pub(super) struct Changes {
     pub(super) round: Option<(DateTime<Utc>, usize)>,
     /// The canary that is asked with caches and past them, since its lists were seen to differ.
     pub(super) both_ways: Option<Box<str>>,
+    /// Of each canary that names a near miss, by id, which of the last five looks found both mixed up: a bit each, the
+    /// latest lowest. Those without one are left out.
+    pub(super) mixed_up: BTreeMap<Box<str>, u8>,
     /// Whose lists its own were put beside, by the id's fingerprint; none where it is no replica.
     beside: Option<u32>,
     /// When the round began in which replica and original answer each canary that both ask.
@@ -78,8 +84,9 @@ impl Changes {
         let Some(found) = found.or_else(|| slot.as_ref().map(|standing| standing.found.clone())) else { return };
         let quiet = SignalState::quiet(now);
         let before = slot.as_ref().map_or(&quiet, |standing| &standing.state);
-        let need =
-            Thresholds { open: Need::readings(rule.after), close: Need::readings(BACK_IN_A_ROW[check as usize]) };
+        // Of two questions that look alike, so many of the last looks are counted before they come here.
+        let after = if check == ChangeCheck::Pairs { 1 } else { rule.after };
+        let need = Thresholds { open: Need::readings(after), close: Need::readings(BACK_IN_A_ROW[check as usize]) };
         let (state, _) = step(before, level, Duration::ZERO, need, None, now);
         *slot = (state.phase != Phase::Quiet).then(|| Box::new(Standing { state, found }));
     }
@@ -93,6 +100,7 @@ impl Changes {
         for check in ChangeCheck::ALL {
             let is_over = match check {
                 ChangeCheck::SelfReported => false,
+                ChangeCheck::Pairs => !monitor.asks_pairs(),
                 ChangeCheck::Replicas => is_beside_other || beside.is_none(),
                 _ => is_other || against.is_none(),
             };
@@ -105,6 +113,8 @@ impl Changes {
         if !self.both_ways.as_deref().is_some_and(is_asked) {
             self.forget_caches();
         }
+        let is_declared = |canary: &str| monitor.near_misses.iter().any(|pair| pair.canary == canary);
+        self.mixed_up.retain(|canary, looks| *looks != 0 && is_declared(canary));
         self.round_of_both = self.round_of_both.filter(|_| beside.is_some() && !is_beside_other);
         (self.against, self.beside) = (against, beside);
     }
@@ -146,7 +156,8 @@ impl Changes {
             (lists.is_some() || scores.is_regraded).then_some((FailureReason::RerankerChanged, checks.reranker?, said))
         };
         let moved = || {
-            by(C::Caches, FailureReason::CacheStale)
+            by(C::Pairs, FailureReason::CacheFalseHit)
+                .or_else(|| by(C::Caches, FailureReason::CacheStale))
                 .or_else(|| by(C::Chunks, FailureReason::ChunkingChanged))
                 .or_else(reranked)
                 .or_else(|| by(C::Lists, FailureReason::RankingChanged))
@@ -168,6 +179,7 @@ impl Changes {
         let checks: &[ChangeCheck] = match incident.reason {
             FailureReason::SelfReportedDegradation => &[ChangeCheck::SelfReported],
             FailureReason::InconsistentResults => &[ChangeCheck::Relations],
+            FailureReason::CacheFalseHit => &[ChangeCheck::Pairs],
             FailureReason::CacheStale => &[ChangeCheck::Caches],
             FailureReason::ReplicaDivergence => &[ChangeCheck::Replicas],
             FailureReason::ChunkingChanged => &[ChangeCheck::Chunks],
@@ -180,6 +192,9 @@ impl Changes {
         let said = incident.summary.split_once(": ").map_or(&*incident.summary, |(_, said)| said).to_owned();
         let asked = incident.evidence.iter().find(|one| *one.key == *ASKED_BOTH_WAYS);
         self.both_ways = asked.map(|one| one.value.as_str().into());
+        let pair = incident.evidence.iter().find(|one| one.key == PAIR);
+        // It is asked on each beat, until five looks found it well.
+        self.mixed_up.extend(pair.and_then(|one| Some((one.value.split_once(' ')?.0.into(), 1))));
         let found = Found { said, evidence: incident.evidence.clone(), is_rescaled: checks.len() > 1, is_regraded };
         for check in checks {
             let state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
@@ -195,6 +210,7 @@ pub(super) fn is_about_change(incident: &Incident) -> bool {
         incident.reason,
         R::SelfReportedDegradation
             | R::InconsistentResults
+            | R::CacheFalseHit
             | R::CacheStale
             | R::ReplicaDivergence
             | R::ChunkingChanged

@@ -103,6 +103,7 @@ impl MonitorState {
             let known = self.canaries.get(&monitor.canaries[ask.canary].id);
             ask.wording = known.map_or(0, |canary| canary.wordings_asked);
         }
+        self.ask_near_misses((monitor, round), &mut asks, knows_way, spare);
         // Where one wrong answer is enough, no beat is left between it and the page.
         let at_once = self.after(monitor).answers == 1 && !self.is_any_doubted() && unheard.is_empty();
         let further = round.order.iter().copied().filter(|nth| !asks.iter().any(|ask| ask.canary == *nth));

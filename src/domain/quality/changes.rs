@@ -11,6 +11,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::outcome::Evidence;
 use crate::domain::pinned::PinnedCanary;
 use crate::domain::quality::look::{Baseline, Look, Overlap, median};
+use crate::domain::quality::near_misses;
 use crate::domain::quality::score_code::rounded;
 use crate::domain::rules::{CheckRule, ChunksCheck, ListsCheck, QualityChecks};
 use crate::domain::search::Fresh;
@@ -271,6 +272,7 @@ pub(crate) fn self_reported<'a>(answers: impl Iterator<Item = &'a Answer>) -> Ve
 pub(crate) enum ChangeCheck {
     SelfReported,
     Relations,
+    Pairs,
     Caches,
     Replicas,
     Chunks,
@@ -280,17 +282,26 @@ pub(crate) enum ChangeCheck {
 
 impl ChangeCheck {
     /// How many there are.
-    pub(crate) const COUNT: usize = 7;
+    pub(crate) const COUNT: usize = 8;
     /// Every check, in the order in which one explains the next: who answers otherwise each time moves lists, and so do
     /// chunks that were cut anew, and lists these scores.
-    pub(crate) const ALL: [Self; Self::COUNT] =
-        [Self::SelfReported, Self::Relations, Self::Caches, Self::Replicas, Self::Chunks, Self::Lists, Self::Scores];
+    pub(crate) const ALL: [Self; Self::COUNT] = [
+        Self::SelfReported,
+        Self::Relations,
+        Self::Pairs,
+        Self::Caches,
+        Self::Replicas,
+        Self::Chunks,
+        Self::Lists,
+        Self::Scores,
+    ];
 
     /// Its key in the file, below `rules`.
     pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::SelfReported => "quality.checks.self_reported",
             Self::Relations => "quality.checks.relations",
+            Self::Pairs => "quality.checks.pairs",
             Self::Caches => "quality.checks.caches",
             Self::Replicas => "quality.checks.replicas",
             Self::Chunks => "quality.checks.chunks",
@@ -312,6 +323,7 @@ impl ChangeCheck {
         let has: fn(&PinnedCanary) -> bool = match self {
             Self::SelfReported => return None,
             Self::Replicas => return lacks_original(monitor),
+            Self::Pairs => return near_misses::lacks(monitor, monitor.search.fresh != Fresh::Off),
             Self::Relations | Self::Caches => |_| true,
             Self::Chunks => |pinned| pinned.chars.is_some_and(|chars| chars > 0) && !pinned.is_text(),
             Self::Lists => |pinned| !pinned.lists.is_empty() && !pinned.is_text(),
@@ -332,7 +344,7 @@ impl ChangeCheck {
         }
         let count = monitor.canaries.iter().filter_map(|canary| canary.pinned(pinned)).filter(|one| has(one)).count();
         let (what, least) = match self {
-            Self::SelfReported | Self::Relations | Self::Caches | Self::Replicas => return None,
+            Self::SelfReported | Self::Relations | Self::Pairs | Self::Caches | Self::Replicas => return None,
             Self::Chunks => ("a length", 1),
             Self::Lists => ("a list", ROUND_MIN),
             Self::Scores => ("a score", ROUND_MIN),
@@ -345,6 +357,7 @@ impl ChangeCheck {
         match self {
             Self::SelfReported => checks.self_reported,
             Self::Relations => checks.relations,
+            Self::Pairs => checks.pairs,
             Self::Caches => checks.caches,
             Self::Replicas => checks.replicas.rule,
             Self::Chunks => checks.chunks.rule,

@@ -29,6 +29,7 @@ pub(crate) mod erosion;
 pub(crate) mod track_record;
 pub(crate) mod extent;
 pub(crate) mod arms;
+pub(crate) mod near_misses;
 pub(crate) mod changes;
 pub(crate) mod replicas;
 pub(crate) mod corpus;

@@ -3,6 +3,7 @@
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::quality::changes::{ChangeCheck, OFF};
+use crate::domain::quality::near_misses;
 use crate::domain::search::{Fresh, FreshWay};
 use crate::domain::wording::counted;
 
@@ -41,6 +42,10 @@ pub(crate) fn checks_seen(monitor: &Monitor, listed: Option<&ToolsSeen>) -> Vec<
     let compared = checks.iter_mut().find(|(check, why)| *check == ChangeCheck::Caches.key() && why.is_none());
     if let Some((compared, past)) = compared.zip(past.as_ref()) {
         compared.1.clone_from(past);
+    }
+    let pairs = checks.iter_mut().find(|(check, why)| *check == ChangeCheck::Pairs.key() && why.is_none());
+    if let Some((pairs, _)) = pairs.zip(past.as_ref().filter(|past| past.is_some())) {
+        pairs.1 = near_misses::lacks(monitor, false);
     }
     past.map(|past| ("quality, the index behind caches", past)).into_iter().chain(checks).collect()
 }
@@ -128,7 +133,7 @@ mod tests {
     #[test]
     fn every_check_that_is_not_armed_says_why() {
         let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
-        assert_eq!(unarmed(&monitor).len(), 10, "a server of which only the address is known");
+        assert_eq!(unarmed(&monitor).len(), 11, "a server of which only the address is known");
         let canary = |at: usize| Canary {
             id: at.to_string(),
             query: String::new(),

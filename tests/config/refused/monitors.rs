@@ -137,6 +137,48 @@ fn wordings_that_say_nothing_of_their_own() {
 }
 
 #[test]
+fn pairs_that_are_none() {
+    let rows: [(&str, &str, &[&str]); 6] = [
+        (
+            "one that is not there",
+            "pair: of",
+            &["6:49 canary 'on' pairs with 'of', which monitor 'docs' does not have => did you mean 'off'?"],
+        ),
+        (
+            "one of another monitor, or of none",
+            "pair: elsewhere",
+            &[
+                "6:49 canary 'on' pairs with 'elsewhere', which monitor 'docs' does not have => name another canary of the same monitor by its id",
+            ],
+        ),
+        (
+            "itself",
+            "pair: on",
+            &["6:49 canary 'on' pairs with itself => name the one that asks nearly the same and gets another answer"],
+        ),
+        (
+            "the same question",
+            "pair: same",
+            &["6:49 canary 'on' pairs with 'same', which asks the same => pair two questions that look alike"],
+        ),
+        ("no id at all", "pair: [off]", &["6:49 'pair' of canary 'on' takes a single value"]),
+        ("of all searches", "within: 5 }\nsearch: { pair: off", &["7:"]),
+    ];
+    for (sentence, pair, expected) in rows {
+        let others = "- { id: off, query: Q off, expect: [s] }\n- { id: same, query: q ON, expect: [s] }";
+        let text = with_monitor(&format!("canaries:\n- {{ id: on, query: q on, expect: [s], {pair} }}\n{others}"));
+        let text = if pair.contains("search") {
+            with_monitor(&format!("canaries:\n- {{ id: on, query: q on, expect: [s], {pair} }}"))
+        } else {
+            text
+        };
+        let seen = lines(&faults(&text));
+        let fits = seen.len() == expected.len() && seen.iter().zip(expected).all(|(seen, part)| seen.starts_with(part));
+        assert!(fits, "{sentence}: {seen:#?}");
+    }
+}
+
+#[test]
 fn sources_that_nothing_can_be_told_from() {
     let many = format!("{{ id: a, query: q, forbid: [{}] }}", ["b/**"; 51].join(", "));
     let rows: [(&str, &str, &[&str]); 8] = [

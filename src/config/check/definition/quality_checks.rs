@@ -7,8 +7,18 @@ use crate::domain::rules::{CheckRule, ChunksCheck, ListsCheck, QualityChecks, Re
 impl Definition {
     /// Each says something only where it is not what it is where nobody writes it.
     pub(super) fn checks(&mut self, checks: &QualityChecks) {
-        let QualityChecks { results, self_reported, lists, scores, reranker, chunks, relations, caches, replicas } =
-            checks;
+        let QualityChecks {
+            results,
+            self_reported,
+            lists,
+            scores,
+            reranker,
+            chunks,
+            relations,
+            caches,
+            pairs,
+            replicas,
+        } = checks;
         let standard = QualityChecks::STANDARD;
         let ResultsCheck { judge, least } = results;
         self.added("rules.quality.checks.results.judge", (!judge).then_some(()), |said, ()| said);
@@ -26,6 +36,7 @@ impl Definition {
         self.check(CHUNKS, *rule, standard.chunks.rule);
         self.check(RELATIONS, *relations, standard.relations);
         self.check(CACHES, *caches, standard.caches);
+        self.check(PAIRS, *pairs, standard.pairs);
         let ListsCheck { similar, share, rule } = replicas;
         self.share("rules.quality.checks.replicas.similar", *similar, standard.replicas.similar);
         self.share("rules.quality.checks.replicas.share", *share, standard.replicas.share);
@@ -56,4 +67,5 @@ const SCORES: [&str; 2] = ["rules.quality.checks.scores.rounds", "rules.quality.
 const CHUNKS: [&str; 2] = ["rules.quality.checks.chunks.after", "rules.quality.checks.chunks.severity"];
 const REPLICAS: [&str; 2] = ["rules.quality.checks.replicas.rounds", "rules.quality.checks.replicas.severity"];
 const RELATIONS: [&str; 2] = ["rules.quality.checks.relations.after", "rules.quality.checks.relations.severity"];
+const PAIRS: [&str; 2] = ["rules.quality.checks.pairs.after", "rules.quality.checks.pairs.severity"];
 const CACHES: [&str; 2] = ["rules.quality.checks.caches.after", "rules.quality.checks.caches.severity"];

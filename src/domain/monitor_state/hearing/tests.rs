@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::domain::answer::{Turn, Variant};
 use crate::domain::monitor::{Canary, CanaryKind, Monitor};
 use crate::domain::monitor_state::{CanaryRound, MonitorState};
+use crate::domain::near_miss::NearMiss;
 use crate::domain::pinned::{Pinned, Relation};
 use crate::domain::secret::{Address, Secret};
 
@@ -67,4 +68,28 @@ fn the_pinned_relations_take_turns_and_one_beat_of_five() {
     let mut off = monitor(vec![R::SameTwice, R::Prefix]);
     off.rules.quality.checks.relations.severity = None;
     assert_eq!(asked(&off, 9), "-".repeat(30), "switched off in the file");
+}
+
+#[test]
+fn a_pair_is_asked_plainly_now_and_then() {
+    let mut monitor = monitor(Vec::new());
+    monitor.near_misses = vec![NearMiss { canary: "c1".to_owned(), other: "c2".to_owned() }];
+    let state = MonitorState::new(chrono::DateTime::UNIX_EPOCH);
+    let plainly = |knows_way: bool, spare: usize| -> Vec<Vec<usize>> {
+        let one = |turn: usize| {
+            let round = CanaryRound { turn, ..CanaryRound::begin(&monitor) };
+            let asks = state.asks(&monitor, &round, knows_way, &|| spare).asks;
+            let beside = asks.iter().filter(|ask| ask.turn == Turn::ReAsk && ask.variant == Variant::Plain);
+            beside.map(|ask| ask.canary).collect::<Vec<_>>()
+        };
+        (0..20).map(one).collect()
+    };
+    let of = |beats: &[(usize, &[usize])]| -> Vec<Vec<usize>> {
+        (0..20)
+            .map(|beat| beats.iter().find(|(at, _)| *at == beat).map_or(Vec::new(), |(_, asked)| asked.to_vec()))
+            .collect()
+    };
+    assert_eq!(plainly(true, 9), of(&[(2, &[1, 2]), (12, &[1, 2])]), "both, in one beat of ten");
+    assert_eq!(plainly(false, 9), of(&[(2, &[1]), (12, &[1, 2])]), "what is asked plainly anyhow is asked once");
+    assert_eq!(plainly(true, 1), of(&[]), "the day's calls are spent");
 }

@@ -228,15 +228,19 @@ fn a_check_says_what_it_lacks() {
     let missing =
         |lacks: [Option<String>; ChangeCheck::COUNT]| lacks.map(|one| one.map(|said| said.contains("monitors.lock")));
     let lock = Some(true);
-    // It takes no lock, and another monitor.
+    // It takes no lock, and another monitor or another canary.
     let alone = Some(false);
     let rows = [
-        (lacks(12, Some((12, true)), false), [None, None, None, alone, None, None, None], "everything else is armed"),
+        (
+            lacks(12, Some((12, true)), false),
+            [None, None, alone, None, alone, None, None, None],
+            "everything else is armed",
+        ),
         (lacks(0, None, false), [Some(false); ChangeCheck::COUNT], "nobody asks anything"),
-        (lacks(12, None, false), [None, lock, lock, alone, lock, lock, lock], "nothing is pinned"),
-        (lacks(12, Some((12, false)), false), [None, lock, lock, alone, lock, lock, lock], "a cache was pinned"),
-        (lacks(12, Some((10, true)), false), [None, None, None, alone, None, lock, lock], "too few are pinned"),
-        (lacks(12, Some((12, true)), true), [None, None, None, alone, None, Some(false), None], "switched off"),
+        (lacks(12, None, false), [None, lock, alone, lock, alone, lock, lock, lock], "nothing is pinned"),
+        (lacks(12, Some((12, false)), false), [None, lock, alone, lock, alone, lock, lock, lock], "a cache was pinned"),
+        (lacks(12, Some((10, true)), false), [None, None, alone, None, alone, None, lock, lock], "too few are pinned"),
+        (lacks(12, Some((12, true)), true), [None, None, alone, None, alone, None, Some(false), None], "switched off"),
     ];
     for (lacks, expected, sentence) in rows {
         assert_eq!(missing(lacks), expected, "{sentence}");
@@ -262,8 +266,8 @@ fn a_check_says_what_it_lacks() {
         let lacking = ChangeCheck::ALL.map(|check| check.lacks(&monitor).is_some());
         assert_eq!(
             lacking,
-            [false, false, false, true, true, true, true],
-            "{sentence}: neither replicas, chunks, lists nor scores"
+            [false, false, true, false, true, true, true, true],
+            "{sentence}: neither pairs, replicas, chunks, lists nor scores"
         );
     }
 }
