@@ -212,7 +212,7 @@ impl MonitorSnapshot {
         match signal {
             Signal::Availability | Signal::Access | Signal::Contract | Signal::Latency => true,
             Signal::Errors | Signal::Quality => !self.monitor.canaries.is_empty(),
-            Signal::Freshness => self.monitor.rules.freshness.is_some(),
+            Signal::Freshness => self.monitor.lists_sources(),
             Signal::Health => !self.monitor.health.is_empty(),
         }
     }

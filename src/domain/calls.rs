@@ -16,14 +16,14 @@ impl Monitor {
     ///
     /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
     /// asked, one a health address, closing the session (1). Where the age of
-    /// sources is judged, they are listed once an hour; further pages of that list come on top. Where relations are looked
+    /// sources is judged, or their number is in the lock, they are listed once an hour; further pages of that list come on top. Where relations are looked
     /// at, one beat of [`TWICE_EVERY`] asks a canary a second time; where questions look alike, one of [`PAIR_EVERY`] asks two
     /// of them.
     pub fn calls_per_day(&self) -> u64 {
         const DAY_MS: u128 = 24 * 3600 * 1000;
         const SOURCE_LISTINGS: u64 = 24;
         let beats = DAY_MS.div_ceil(self.every.as_millis().max(1));
-        let listings = if self.rules.freshness.is_some() { SOURCE_LISTINGS } else { 0 };
+        let listings = if self.lists_sources() { SOURCE_LISTINGS } else { 0 };
         let beats = u64::try_from(beats).unwrap_or(u64::MAX);
         let twice = if self.asks_twice() { beats / u64::from(TWICE_EVERY) } else { 0 };
         let pairs = if self.asks_pairs() { beats / u64::from(PAIR_EVERY) * 2 } else { 0 };

@@ -23,6 +23,8 @@ pub struct Pinned {
     pub server: Option<(String, String)>,
     /// The lowest and the highest score of any result; none where results have none.
     pub scale: Option<(f64, f64)>,
+    /// How many sources the server listed; none where it lists none, or where nobody read the list to its end.
+    pub sources: Option<u32>,
     /// Relations that held in every run.
     pub relations: Vec<Relation>,
     /// By id.

@@ -81,7 +81,12 @@ pub(crate) fn rule_text(monitor: &Monitor, signal: Signal) -> Option<RuleText> {
             (opens, resolves, Some(rule.severity), rule.line)
         }
         Signal::Freshness => {
-            let rule = rules.freshness.as_ref()?;
+            let Some(rule) = rules.freshness.as_ref() else {
+                let shrinks = monitor.shrinks()?;
+                let opens = format!("{:.0} % fewer sources than in monitors.lock, on 2 looks", shrinks.by * 100.0);
+                let resolves = "a look finds them again, or another lock is loaded".to_owned();
+                return Some(RuleText { opens, resolves, severity: shrinks.severity, line: monitor.line });
+            };
             let age = as_written(rule.older_than);
             let opens = format!("the newest source was indexed more than {age} ago, on 2 looks");
             let resolves = format!("a source is indexed again, and the next look finds it younger than {age}");

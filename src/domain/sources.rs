@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::monitor::{Caps, Monitor};
+use crate::domain::rules::ShrinksRule;
 use crate::domain::schedule::SOURCES_EVERY;
 use crate::domain::signal::{Phase, SignalState};
 use crate::domain::wording::counted;
@@ -16,6 +17,25 @@ use crate::domain::wording::counted;
 pub const SOURCE_PAGES_MAX: usize = 20;
 /// Beats within which the second look comes that opens an incident about the sources' age.
 const SECOND_LOOK_BEATS: u32 = 3;
+
+impl Monitor {
+    /// Whether its sources are listed: their age is judged, or the lock says how many there are.
+    pub fn lists_sources(&self) -> bool {
+        self.rules.freshness.is_some() || self.pinned_sources().is_some()
+    }
+
+    /// How many sources there were when it was pinned.
+    pub fn pinned_sources(&self) -> Option<u32> {
+        self.pinned.as_ref().and_then(|pinned| pinned.sources)
+    }
+
+    /// When sources are missing; where the file says nothing of it, what holds by itself once there is a number to compare
+    /// with. None: nobody counts them.
+    pub fn shrinks(&self) -> Option<ShrinksRule> {
+        let rule = self.rules.freshness.as_ref().map(|rule| rule.shrinks);
+        rule.or_else(|| self.pinned_sources().map(|_| ShrinksRule::STANDARD))
+    }
+}
 
 /// How many pages of the source-listing tool a beat may ask for; 0: it is not due. `state` is that of the freshness signal,
 /// `spare` what the day's calls have room for.
@@ -31,7 +51,7 @@ pub(crate) fn source_pages(
 ) -> usize {
     let is_within = |at: DateTime<Utc>, length: Duration| (now - at).to_std().is_ok_and(|age| age < length);
     let waits = state.phase != Phase::Quiet;
-    if monitor.rules.freshness.is_none() || !waits && asked_at.is_some_and(|at| is_within(at, SOURCES_EVERY)) {
+    if !monitor.lists_sources() || !waits && asked_at.is_some_and(|at| is_within(at, SOURCES_EVERY)) {
         return 0;
     }
     let is_second_look = state.phase == Phase::Pending && is_within(state.since, monitor.every * SECOND_LOOK_BEATS);

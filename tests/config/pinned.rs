@@ -29,7 +29,7 @@ fn lock(from: &str, to: &str) -> String {
     let whole = format!(
         "version: 1\nmonitors:\n  docs:\n    runs: 20\n    answered: from the index\n    \
          server: {{ name: \"reference\", version: \"1\" }}\n    scale: {{ lowest: 0.1, highest: 0.9 }}\n    \
-         relations: [nonce, same_twice]\n    canaries:\n      a:\n        asked: {asked}\n        \
+         sources: 412\n    relations: [nonce, same_twice]\n    canaries:\n      a:\n        asked: {asked}\n        \
          results: {{ fewest: 4, most: 5 }}\n        lists:\n          - [a.md, b.md]\n          - [b.md, a.md]\n        \
          top_score: {{ median: 0.5, mad: 0 }}\n        chars: 400\n        sorted: true\n    instructions: [\"Ask.\", \"Read.\"]\n{TOOL}"
     );
@@ -71,6 +71,7 @@ fn what_is_pinned_stands_beside_the_file() {
     assert_eq!((found.runs, found.reached_index), (20, true));
     assert_eq!(found.server, Some(("reference".to_owned(), "1".to_owned())));
     assert!(found.scale.is_some_and(|(low, high)| (low - 0.1).abs() < 1e-4 && (high - 0.9).abs() < 1e-3));
+    assert_eq!(found.sources, Some(412));
     assert_eq!(found.relations, [Relation::SameTwice, Relation::Nonce], "in their own order");
     let canary = &found.canaries["a"];
     let fleet = loaded(&folder(FILE, None)).fleet;
@@ -149,28 +150,28 @@ fn faults_name_their_place_and_the_mend() {
         (
             "same_twice",
             "same_thrice",
-            "monitors.lock:8:24 a relation cannot be 'same_thrice' => did you mean 'same_twice'?",
+            "monitors.lock:9:24 a relation cannot be 'same_thrice' => did you mean 'same_twice'?",
         ),
-        ("fewest: 4", "fewest: 6", &format!("monitors.lock:12:18 'fewest' is more than 'most' => {again}")),
+        ("fewest: 4", "fewest: 6", &format!("monitors.lock:13:18 'fewest' is more than 'most' => {again}")),
         (
             "chars: 400",
             "text: { shortest: 9, longest: 8 }",
-            &format!("monitors.lock:17:15 'shortest' is more than 'longest' => {again}"),
+            &format!("monitors.lock:18:15 'shortest' is more than 'longest' => {again}"),
         ),
         (
             "lists:\n          - [a.md, b.md]\n          - [b.md, a.md]\n        ",
             "",
-            "monitors.lock:11:9 the pinned canary 'a' has no 'lists' => the accepted lists of sources",
+            "monitors.lock:12:9 the pinned canary 'a' has no 'lists' => the accepted lists of sources",
         ),
         (
             "lists:\n          - [a.md, b.md]\n          - [b.md, a.md]",
             "lists: []",
-            "monitors.lock:13:9 the pinned canary 'a' has 0 lists => one to 100, the most frequent first",
+            "monitors.lock:14:9 the pinned canary 'a' has 0 lists => one to 100, the most frequent first",
         ),
         (
             "\"name\": \"search\"",
             "\"name\": \"find\"",
-            "monitors.lock:21:7 the tool 'search' has another name in its JSON => run `serin pin`, or take the block that `serin accept` prints",
+            "monitors.lock:22:7 the tool 'search' has another name in its JSON => run `serin pin`, or take the block that `serin accept` prints",
         ),
     ];
     for (from, to, expected) in rows {

@@ -27,6 +27,7 @@ fn pinned(results: u32) -> Arc<Pinned> {
         reached_index: true,
         server: None,
         scale: None,
+        sources: None,
         relations: Vec::new(),
         canaries: BTreeMap::from([("c0".to_owned(), canary)]),
         tools: None,

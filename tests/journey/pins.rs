@@ -38,12 +38,13 @@ async fn a_pin_says_what_would_move() {
 
     let (code, said) = pin(&stage, &["docs", "--runs", "3"]).await;
     assert_eq!(code, 0, "{said}");
-    assert!(said.contains("up to 63 calls: 3 runs of 3 canaries"), "the cost comes first: {said}");
+    assert!(said.contains("up to 103 calls: 3 runs of 3 canaries"), "the cost comes first: {said}");
     assert!(said.contains("lapse") && said.contains("rank 1") && said.contains("1 list"), "a line a canary: {said}");
     assert!(said.contains("from the index") && said.contains("same_twice, prefix"), "and what is armed: {said}");
     let lock = std::fs::read_to_string(stage.path("monitors.lock")).unwrap();
     for part in [
         "  docs:\n    runs: 3\n    answered: from the index\n",
+        "\n    sources: ",
         "      card:\n        asked: ",
         "\"reference/oncall.md\"",
         "      search_documents: |-\n        {\n",

@@ -55,6 +55,7 @@ pub(crate) fn lock(hash: &str) -> Pinned {
         reached_index: true,
         server: None,
         scale: Some((0.1, 0.9)),
+        sources: None,
         relations: Vec::new(),
         canaries: (0..COUNT).map(of).collect::<BTreeMap<_, _>>(),
         tools: None,
@@ -605,6 +606,41 @@ fn a_canary_whose_source_was_taken_out_wakes_nobody() {
         "a restart makes no page of it: {:?}",
         scene.told
     );
+}
+
+#[test]
+fn a_corpus_that_was_cut_before_the_first_beat_shows_by_the_lock() {
+    let with_lock = |sources: Option<u32>| {
+        with(|monitor| {
+            monitor.pinned = Some(Arc::new(Pinned { sources, canaries: BTreeMap::new(), ..lock("one") }));
+        })
+    };
+    let looks = |scene: &mut Scene, counts: &[u32]| {
+        for count in counts {
+            scene.beat(60, |seen| seen.sources = Some(SourcesSeen { count: *count, ..SourcesSeen::default() }));
+        }
+    };
+    let told = "2 opened freshness corpus_truncated";
+    let rows: [(&str, Option<u32>, &[u32], &[&str]); 4] = [
+        ("a seventh of it is gone, and nobody wrote a rule", Some(412), &[350, 350], &[told]),
+        ("and comes back", Some(412), &[350, 350, 412], &[told, "3 resolved freshness recovered"]),
+        ("it is all there", Some(412), &[411, 411, 430], &[]),
+        ("a lock without a number compares with nothing", None, &[350, 350], &[]),
+    ];
+    for (sentence, sources, counts, expected) in rows {
+        let mut scene = Scene::new(with_lock(sources));
+        looks(&mut scene, counts);
+        assert_eq!(scene.told, expected, "{sentence}");
+    }
+    let mut scene = Scene::new(with_lock(Some(412)));
+    looks(&mut scene, &[350, 350]);
+    let told = scene.decided.iter().find_map(incident_of).unwrap();
+    assert_eq!((told.severity, &*told.summary), (Severity::Page, "docs: 350 of 412 sources are left"));
+    let by = told.evidence.iter().find(|one| one.key == "sources_known_by").map(|one| &*one.value);
+    assert_eq!(by, Some("monitors.lock"));
+    scene.monitor = with_lock(Some(350));
+    looks(&mut scene, &[350]);
+    assert_eq!(scene.told[1..], ["3 resolved freshness recovered"], "a lock that says so approves it");
 }
 
 #[test]

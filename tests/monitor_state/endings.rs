@@ -48,6 +48,7 @@ fn a_lock_moves_what_is_accepted() {
         reached_index: true,
         server: None,
         scale: None,
+        sources: None,
         relations: Vec::new(),
         canaries: BTreeMap::new(),
         tools: Some(Arc::clone(&seen.listing)),

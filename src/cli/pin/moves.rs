@@ -5,7 +5,9 @@ use crate::domain::monitor::Monitor;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::pinned::Pinned;
 use crate::domain::quality::pinning;
+use crate::domain::rules::ShrinksRule;
 use crate::domain::tools::Drift;
+use crate::domain::wording::counted;
 
 /// Changes of tools that are named.
 const CHANGES_NAMED: usize = 20;
@@ -23,6 +25,7 @@ pub(super) fn moves(monitor: &Monitor, pinned: Option<&Pinned>, runs: &Runs) -> 
         said.push(format!("the server was {}, now {}", words(&pinned.server), words(&now)));
     }
     said.extend(tools(pinned, runs.tools()));
+    said.extend(pinned.sources.zip(runs.sources()).and_then(|(was, now)| fewer_sources(was, now)));
     if pinned.reached_index && !runs.reached_index() {
         said.push("answers came from the index, and do not now".to_owned());
     }
@@ -37,6 +40,12 @@ pub(super) fn moves(monitor: &Monitor, pinned: Option<&Pinned>, runs: &Runs) -> 
         }
     }
     said
+}
+
+/// A corpus that grows is none of a lock's business; one that lost more than may go by itself is.
+fn fewer_sources(was: u32, now: u32) -> Option<String> {
+    let is_much = f64::from(now) < f64::from(was) * (1.0 - ShrinksRule::STANDARD.by);
+    is_much.then(|| format!("{} before, now {now}", counted(was, "source", "sources")))
 }
 
 /// How the tools differ from the pinned ones.

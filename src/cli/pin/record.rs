@@ -25,6 +25,7 @@ pub(super) fn pinned(monitor: &Monitor, runs: &Runs, relations: Vec<Relation>) -
         reached_index: runs.reached_index(),
         server: server.map(|server| (server.name.clone(), server.version.clone())),
         scale: pinning::scale(answers),
+        sources: runs.sources(),
         relations,
         canaries: canaries.collect(),
         tools: listing.map(Arc::clone),

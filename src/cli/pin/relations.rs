@@ -59,7 +59,7 @@ pub(super) async fn held(
         let variant = if relation == Relation::Nonce { Variant::Plain } else { Variant::Fresh };
         let ask = |canary| PlannedAsk::new(canary, Turn::Scheduled, variant);
         let asks = (0..asked.canaries.len()).map(ask).collect();
-        let seen = once(&Arc::new(asked), profile, asks, None).await.ok_or(Refusal::Interrupted)?;
+        let seen = once(&Arc::new(asked), profile, (asks, false), None).await.ok_or(Refusal::Interrupted)?;
         let keeps = |(canary, answer): (&str, &Answer)| {
             // A nonce that a cache answers passes none.
             let is_answered = relation != Relation::Nonce || answer.cache != CacheWord::Hit;

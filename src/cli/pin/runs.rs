@@ -11,9 +11,11 @@ use crate::domain::classify::classify;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
+use crate::domain::quality::corpus::whole_count;
 use crate::domain::schedule::PlannedAsk;
 use crate::domain::search::FreshWay;
 use crate::domain::server_profile::ServerProfile;
+use crate::domain::sources::SOURCE_PAGES_MAX;
 use crate::domain::tools::Listing;
 use crate::probe::assignment::{Assignment, Further};
 use crate::tool_lists::known::KnownLists;
@@ -68,6 +70,12 @@ impl Runs {
         self.tools().is_some_and(|tools| tools.fresh == Some(FreshWay::Nonce))
     }
 
+    /// How many sources there are; none where the list was not read to its end, or where none is in it.
+    pub(super) fn sources(&self) -> Option<u32> {
+        let seen = self.observations.first()?.sources.as_ref()?;
+        whole_count(seen).filter(|count| *count > 0)
+    }
+
     /// Whether the index gave every answer, as far as that can be told.
     pub(super) fn reached_index(&self) -> bool {
         self.observations.iter().all(|seen| {
@@ -82,10 +90,10 @@ impl Runs {
 pub(super) fn calls(monitor: &Monitor, runs: u32) -> u64 {
     const OPENING_LISTING_CLOSING: usize = 4;
     let each = OPENING_LISTING_CLOSING + monitor.canaries.len() + monitor.health.len();
-    u64::from(runs) * each as u64
+    u64::from(runs) * each as u64 + SOURCE_PAGES_MAX as u64
 }
 
-/// Asks every canary so many times, a session a run; `accepted` is the list that tools are held against.
+/// Asks every canary so many times, a session a run, and in the first one for the list of sources; `accepted` is the list that tools are held against.
 pub(super) async fn asked(
     monitor: &Arc<Monitor>,
     profile: &ServerProfile,
@@ -95,9 +103,9 @@ pub(super) async fn asked(
     // What is pinned already says nothing of what may be pinned now.
     let unpinned = Monitor { pinned: None, ..Monitor::clone(monitor) };
     let mut found = Runs { observations: Vec::new(), ranks: vec![None; monitor.canaries.len()] };
-    for _ in 0..runs {
+    for run in 0..runs {
         let asks = PlannedAsk::every(monitor, Variant::Fresh);
-        let seen = once(monitor, profile, asks, accepted).await.ok_or(Refusal::Interrupted)?;
+        let seen = once(monitor, profile, (asks, run == 0), accepted).await.ok_or(Refusal::Interrupted)?;
         let outcome = classify(&unpinned, &seen);
         well(monitor, &seen, &outcome)?;
         for (worst, verdict) in found.ranks.iter_mut().zip(&outcome.asks) {
@@ -115,11 +123,11 @@ pub(super) async fn asked(
     Ok(found)
 }
 
-/// One probe with these asks, and time for all of them; none where somebody interrupted it.
+/// One probe with these asks, and with the whole list of sources where that is wanted, and time for all of them; none where somebody interrupted it.
 pub(super) async fn once(
     monitor: &Arc<Monitor>,
     profile: &ServerProfile,
-    asks: Vec<PlannedAsk>,
+    (asks, lists_sources): (Vec<PlannedAsk>, bool),
     accepted: Option<&Arc<Listing>>,
 ) -> Option<Observation> {
     const BESIDE_ASKS: u32 = 4;
@@ -133,8 +141,8 @@ pub(super) async fn once(
         started_at: now,
         asks,
         further: Further::NONE,
-        source_pages: 0,
-        source_names: false,
+        source_pages: if lists_sources { SOURCE_PAGES_MAX } else { 0 },
+        source_names: lists_sources,
         profile: profile.clone(),
         lists: KnownLists { accepted: accepted.cloned(), latest: None },
     };

@@ -41,7 +41,8 @@ pub const ANSWERED: [(&str, bool); 2] = [("from the index", true), ("through a c
 const TRUTHS: &[(&str, bool)] = &[("true", true), ("false", false)];
 
 const KEYS: &[&str] = &["version", "monitors"];
-const ENTRY_KEYS: &[&str] = &["runs", "answered", "server", "scale", "relations", "canaries", "instructions", "tools"];
+const ENTRY_KEYS: &[&str] =
+    &["runs", "answered", "server", "scale", "sources", "relations", "canaries", "instructions", "tools"];
 const CANARY_KEYS: &[&str] =
     &["asked", "results", "lists", "top_score", "chars", "first_chars", "text", "repeats", "sorted"];
 
@@ -155,6 +156,7 @@ fn entry(checker: &mut Checker<'_>, one: &MapEntry<'_>, lists: &mut HashMap<Stri
     let answered = answered.and_then(|entry| checker.choice("'answered'", &entry.value, &ANSWERED));
     let server = fields.get("server").and_then(|entry| texts(checker, "'server'", &entry.value, ["name", "version"]));
     let scale = fields.get("scale").and_then(|entry| numbers(checker, "'scale'", &entry.value, ["lowest", "highest"]));
+    let sources = fields.get("sources").and_then(|entry| checker.whole("'sources'", &entry.value, 1..=u32::MAX));
     let relations = fields.get("relations").map(|entry| relations(checker, &entry.value)).unwrap_or_default();
     let written = fields.get("canaries").and_then(|entry| checker.map("'canaries' of a lock", &entry.value));
     let written = written.unwrap_or_default();
@@ -183,6 +185,7 @@ fn entry(checker: &mut Checker<'_>, one: &MapEntry<'_>, lists: &mut HashMap<Stri
         reached_index: answered?,
         server,
         scale,
+        sources,
         relations,
         canaries,
         tools,

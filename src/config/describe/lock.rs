@@ -24,7 +24,7 @@ const INDENT: &str = "  ";
 
 /// The entry of a monitor.
 pub fn entry(monitor: &Monitor, pinned: &Pinned) -> String {
-    let Pinned { hash: _, place: _, runs, reached_index, server, scale, relations, canaries, tools } = pinned;
+    let Pinned { hash: _, place: _, runs, reached_index, server, scale, sources, relations, canaries, tools } = pinned;
     let mut out = format!("{INDENT}{}:\n    runs: {runs}\n", monitor.id);
     let mut line = |text: String| {
         out.push_str("    ");
@@ -38,6 +38,9 @@ pub fn entry(monitor: &Monitor, pinned: &Pinned) -> String {
     }
     if let Some((lowest, highest)) = scale {
         line(format!("scale: {{ lowest: {}, highest: {} }}", figure(*lowest), figure(*highest)));
+    }
+    if let Some(sources) = sources {
+        line(format!("sources: {sources}"));
     }
     if !relations.is_empty() {
         let held: Vec<&str> = relations.iter().map(|relation| relation.slug()).collect();

@@ -85,6 +85,7 @@ fn pinned(hash: &str, monitor: &Monitor) -> Pinned {
         reached_index: true,
         server: None,
         scale: None,
+        sources: None,
         relations: vec![Relation::SameTwice, Relation::Prefix, Relation::CaseAndBlanks],
         canaries: monitor.canaries.iter().map(canary).collect(),
         tools: None,

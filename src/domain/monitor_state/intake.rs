@@ -114,6 +114,7 @@ impl MonitorState {
         self.warm_up.take(&mut timed);
         self.latency.trim(rules.latency.window, beat.now);
         self.errors.trim(rules.errors.window, beat.now);
+        self.sources.follow(beat.monitor.pinned_sources());
         if let Some(count) = beat.seen.sources.as_ref().and_then(whole_count) {
             self.sources.see(count);
         }

@@ -87,22 +87,28 @@ impl MonitorState {
                 self.by_finding(Signal::Freshness, beat, false)
             }
             Some((sources, NewestSource::Unproven)) => (reading(Level::Unknown, sources.not_judged(), 1), None),
-            judged => self.by_finding(Signal::Freshness, beat, judged.is_some()),
+            judged => self.by_finding(Signal::Freshness, beat, judged.is_some() || self.counts_alone(beat)),
         }
+    }
+
+    /// Whether the number of sources is all that is judged of them, and was just seen.
+    fn counts_alone(&self, beat: Beat<'_>) -> bool {
+        let (monitor, seen) = (beat.monitor, beat.seen.sources.as_ref());
+        monitor.rules.freshness.is_none() && monitor.lists_sources() && seen.and_then(whole_count).is_some()
     }
 
     /// Sources that are missing; not judged again before the whole list is seen again. None where nothing is missing.
     fn shrunk(&self, beat: Beat<'_>) -> Option<(Reading, Option<Cause>)> {
-        let rule = beat.monitor.rules.freshness.as_ref()?;
-        let missing = self.sources.missing(&rule.shrinks)?;
+        let shrinks = beat.monitor.shrinks()?;
+        let missing = self.sources.missing(&shrinks, beat.monitor.pinned_sources())?;
         if beat.seen.sources.as_ref().and_then(whole_count).is_none() {
             return Some((reading(Level::Unknown, missing.said(), 1), None));
         }
         let cause = Cause {
             reason: FailureReason::CorpusTruncated,
-            severity: rule.shrinks.severity?,
+            severity: shrinks.severity?,
             stage: Stage::Search,
-            line: rule.line,
+            line: rule_of(beat.monitor, Signal::Freshness).1,
             summary: missing.said(),
             evidence: missing.evidence(),
             health: Vec::new(),
@@ -215,11 +221,11 @@ impl MonitorState {
         let rule = &beat.monitor.rules.quality;
         let horizon = self.horizon(beat.now);
         let is_inconsistent = self.changes.broken_relation() == Some(Relation::SameTwice);
-        let shrinks = beat.monitor.rules.freshness.as_ref().map(|rule| rule.shrinks);
-        let corpus_holds = shrinks.is_some_and(|shrinks| self.sources.holds(&shrinks));
+        let (shrinks, pinned) = (beat.monitor.shrinks(), beat.monitor.pinned_sources());
+        let corpus_holds = shrinks.is_some_and(|shrinks| self.sources.holds(&shrinks, pinned));
         let known = Known {
             unlisted: if corpus_holds { &self.unlisted } else { &[] },
-            missing: shrinks.and_then(|shrinks| self.sources.missing(&shrinks)),
+            missing: shrinks.and_then(|shrinks| self.sources.missing(&shrinks, pinned)),
             pinned: beat.monitor.pinned.as_deref(),
             is_inconsistent,
             is_steady: !is_inconsistent && beat.monitor.asks_twice(),

@@ -120,7 +120,7 @@ impl MonitorState {
                 let is_eroded = self.track.erosion.eroded().next().is_some();
                 !is_blind && !is_eroded && !is_change_wanted && !monitor.canaries.iter().any(confirmed)
             }
-            Signal::Freshness => rules.freshness.is_none(),
+            Signal::Freshness => !monitor.lists_sources(),
             Signal::Health => monitor.health.is_empty(),
         };
         let ended: Vec<Signal> = self.open.keys().filter(|signal| unwarranted(signal)).copied().collect();

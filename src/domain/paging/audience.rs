@@ -78,7 +78,7 @@ fn judged(monitor: &Monitor, signal: Signal) -> bool {
     match signal {
         Signal::Availability | Signal::Access | Signal::Contract | Signal::Latency => true,
         Signal::Errors | Signal::Quality => !monitor.canaries.is_empty(),
-        Signal::Freshness => monitor.rules.freshness.is_some(),
+        Signal::Freshness => monitor.lists_sources(),
         Signal::Health => !monitor.health.is_empty(),
     }
 }

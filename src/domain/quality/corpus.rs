@@ -15,6 +15,8 @@ pub(crate) struct SourceCounts {
     /// The one before that.
     before: Option<u32>,
     known: u32,
+    /// How many the lock had at the last beat; none where it had no number.
+    pinned: Option<u32>,
 }
 
 /// Sources that are missing.
@@ -22,6 +24,8 @@ pub(crate) struct SourceCounts {
 pub(crate) struct SourcesMissing {
     pub(crate) now: u32,
     pub(crate) known: u32,
+    /// Whether the lock says that, and no look showed as many.
+    pub(crate) is_pinned: bool,
 }
 
 impl SourceCounts {
@@ -31,20 +35,30 @@ impl SourceCounts {
         self.before = self.latest.replace(count);
     }
 
+    /// Takes over what another lock says: somebody approved that there are no more.
+    pub(crate) fn follow(&mut self, pinned: Option<u32>) {
+        if let (Some(_), Some(now)) = (self.pinned.filter(|was| pinned != Some(*was)), pinned) {
+            self.known = self.known.min(now);
+        }
+        self.pinned = pinned;
+    }
+
     /// Goes on from an incident that told of it.
     pub(crate) const fn restore(&mut self, known: u32) {
         self.known = known;
     }
 
-    /// Whether the corpus is seen to be as large as it was: a source that is gone was taken out by itself.
-    pub(crate) fn holds(&self, rule: &ShrinksRule) -> bool {
-        let of = |(now, before): (u32, u32)| f64::from(now) >= f64::from(self.known.max(before)) * (1.0 - rule.by);
+    /// Whether the corpus is seen to be as large as it was: a source that is gone was taken out by itself. `pinned`: how many
+    /// the lock has.
+    pub(crate) fn holds(&self, rule: &ShrinksRule, pinned: Option<u32>) -> bool {
+        let known = self.known.max(pinned.unwrap_or_default());
+        let of = |(now, before): (u32, u32)| f64::from(now) >= f64::from(known.max(before)) * (1.0 - rule.by);
         rule.severity.is_some() && self.latest.zip(self.before).is_some_and(of)
     }
 
     /// Goes on from an incident that told of one that was taken out, while there were so many.
     pub(crate) const fn resume(&mut self, count: u32) {
-        *self = Self { latest: Some(count), before: Some(count), known: count };
+        *self = Self { latest: Some(count), before: Some(count), known: count, pinned: None };
     }
 
     /// How many the last whole list held.
@@ -52,9 +66,12 @@ impl SourceCounts {
         self.latest
     }
 
-    /// What is missing, where it is more than may be.
-    pub(crate) fn missing(&self, rule: &ShrinksRule) -> Option<SourcesMissing> {
-        let missing = SourcesMissing { now: self.latest?, known: self.known };
+    /// What is missing of what was seen or is pinned, where it is more than may be. A corpus that was cut before the first
+    /// look shows by the lock alone.
+    pub(crate) fn missing(&self, rule: &ShrinksRule, pinned: Option<u32>) -> Option<SourcesMissing> {
+        let pinned = pinned.filter(|pinned| *pinned > self.known);
+        let known = pinned.unwrap_or(self.known);
+        let missing = SourcesMissing { now: self.latest?, known, is_pinned: pinned.is_some() };
         let is_much = f64::from(missing.now) < f64::from(missing.known) * (1.0 - rule.by);
         (rule.severity.is_some() && is_much).then_some(missing)
     }
@@ -66,7 +83,10 @@ impl SourcesMissing {
     }
 
     pub(crate) fn evidence(self) -> Vec<Evidence> {
-        vec![Evidence::new("sources", self.now.to_string()), Evidence::new(SOURCES_KNOWN, self.known.to_string())]
+        let by = self.is_pinned.then(|| Evidence::new("sources_known_by", "monitors.lock"));
+        let counts =
+            [Evidence::new("sources", self.now.to_string()), Evidence::new(SOURCES_KNOWN, self.known.to_string())];
+        counts.into_iter().chain(by).collect()
     }
 }
 
@@ -102,18 +122,18 @@ mod tests {
         for (counts, expected, sentence) in rows {
             let mut known = SourceCounts::default();
             counts.iter().for_each(|count| known.see(*count));
-            let missing = known.missing(&ShrinksRule::STANDARD).map(|missing| (missing.now, missing.known));
+            let missing = known.missing(&ShrinksRule::STANDARD, None).map(|missing| (missing.now, missing.known));
             assert_eq!(missing, expected, "{sentence}");
             let off = ShrinksRule { severity: None, ..ShrinksRule::STANDARD };
-            assert_eq!(known.missing(&off), None, "{sentence}: switched off");
-            assert!(!known.holds(&off), "{sentence}: nobody says how much may go");
-            let missing = known.missing(&ShrinksRule::STANDARD).is_some();
+            assert_eq!(known.missing(&off, None), None, "{sentence}: switched off");
+            assert!(!known.holds(&off, None), "{sentence}: nobody says how much may go");
+            let missing = known.missing(&ShrinksRule::STANDARD, None).is_some();
             assert!(
-                !missing || !known.holds(&ShrinksRule::STANDARD),
+                !missing || !known.holds(&ShrinksRule::STANDARD, None),
                 "{sentence}: it is not whole and in part at once"
             );
             let ticket = ShrinksRule { by: 0.5, severity: Some(Severity::Ticket) };
-            assert!(known.missing(&ticket).is_none_or(|missing| missing.now == 0), "{sentence}: half may go");
+            assert!(known.missing(&ticket, None).is_none_or(|missing| missing.now == 0), "{sentence}: half may go");
         }
     }
 
@@ -129,11 +149,38 @@ mod tests {
         for (counts, expected, sentence) in rows {
             let mut known = SourceCounts::default();
             counts.iter().for_each(|count| known.see(*count));
-            assert_eq!(known.holds(&ShrinksRule::STANDARD), expected, "{sentence}");
+            assert_eq!(known.holds(&ShrinksRule::STANDARD, None), expected, "{sentence}");
         }
         let mut resumed = SourceCounts::default();
         resumed.resume(412);
-        assert!(resumed.holds(&ShrinksRule::STANDARD) && resumed.latest() == Some(412), "after a restart too");
+        assert!(resumed.holds(&ShrinksRule::STANDARD, None) && resumed.latest() == Some(412), "after a restart too");
+    }
+
+    #[test]
+    fn a_corpus_that_was_cut_before_the_first_look_is_known_by_the_lock() {
+        let rows: [(&[u32], Option<(u32, bool)>, &str); 5] = [
+            (&[350], Some((412, true)), "cut before anybody looked"),
+            (&[405], None, "less than 2 % may be tidying up"),
+            (&[500], None, "it grew since it was pinned"),
+            (&[500, 500, 430], Some((500, false)), "and what two looks showed is more than the lock"),
+            (&[], None, "nobody looked"),
+        ];
+        for (counts, expected, sentence) in rows {
+            let mut known = SourceCounts::default();
+            counts.iter().for_each(|count| known.see(*count));
+            let missing = known.missing(&ShrinksRule::STANDARD, Some(412));
+            assert_eq!(missing.map(|missing| (missing.known, missing.is_pinned)), expected, "{sentence}");
+        }
+        let mut approved = SourceCounts::default();
+        for (pinned, expected) in [(412, Some(412)), (350, None)] {
+            approved.follow(Some(pinned));
+            [412, 412, 350].iter().filter(|_| pinned == 412).for_each(|count| approved.see(*count));
+            let missing = approved.missing(&ShrinksRule::STANDARD, Some(pinned));
+            assert_eq!(missing.map(|missing| missing.known), expected, "another lock says that these are all");
+        }
+        let mut cut = SourceCounts::default();
+        [350, 350].iter().for_each(|count| cut.see(*count));
+        assert!(cut.holds(&ShrinksRule::STANDARD, None) && !cut.holds(&ShrinksRule::STANDARD, Some(412)));
     }
 
     #[test]

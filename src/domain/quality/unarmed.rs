@@ -115,9 +115,9 @@ fn arms(monitor: &Monitor) -> Option<String> {
 }
 
 fn shrinks(monitor: &Monitor) -> Option<String> {
-    match &monitor.rules.freshness {
-        None => Some("needs rules.freshness, since the list of sources is asked for by it".to_owned()),
-        Some(rule) => rule.shrinks.severity.is_none().then(|| OFF.to_owned()),
+    match monitor.shrinks() {
+        None => Some("needs rules.freshness, or the number of sources in monitors.lock".to_owned()),
+        Some(rule) => rule.severity.is_none().then(|| OFF.to_owned()),
     }
 }
 

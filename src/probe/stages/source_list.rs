@@ -100,10 +100,10 @@ pub(super) async fn further_pages(
 
 /// Whether what this monitor judges is open with the pages read so far.
 fn needs_more(read: &SourcesRead, assignment: &Assignment) -> bool {
-    let Some(rule) = &assignment.monitor.rules.freshness else { return false };
     if assignment.source_names {
         return true;
     }
+    let Some(rule) = &assignment.monitor.rules.freshness else { return false };
     let so_far = read.seen(Some(SourcesLeft::NotNeeded));
     so_far.newest(rule.older_than, assignment.started_at) == Some(NewestSource::Unproven)
 }

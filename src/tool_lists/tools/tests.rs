@@ -172,6 +172,7 @@ fn a_nonce_takes_questions_past_caches_where_the_lock_and_the_schema_let_it() {
             reached_index: false,
             server: None,
             scale: None,
+            sources: None,
             relations: relations.to_vec(),
             canaries: BTreeMap::from([("OC-31".to_owned(), pin)]),
             tools: None,

@@ -28,7 +28,7 @@ pub fn asked(search: &Search, canary: &Canary) -> String {
 
 /// Everything that is pinned of a monitor, wherever it stands.
 pub(in crate::config) fn of_pinned(pinned: &Pinned) -> Definition {
-    let Pinned { hash: _, place: _, runs, reached_index, server, scale, relations, canaries, tools } = pinned;
+    let Pinned { hash: _, place: _, runs, reached_index, server, scale, sources, relations, canaries, tools } = pinned;
     let mut said = Definition::default();
     said.key("").text("pinned").count(*runs as usize).flag(*reached_index);
     let (name, version) = server.as_ref().map(|(name, version)| (&**name, &**version)).unzip();
@@ -67,5 +67,8 @@ pub(in crate::config) fn of_pinned(pinned: &Pinned) -> Definition {
         }
     }
     said.optional(tools.as_ref().map(|listing| &*listing.hash));
+    if let Some(sources) = sources {
+        said.text("sources").count(*sources as usize);
+    }
     said
 }

@@ -21,6 +21,7 @@ fn monitor(relations: Vec<Relation>) -> Monitor {
         reached_index: true,
         server: None,
         scale: None,
+        sources: None,
         relations,
         canaries: std::collections::BTreeMap::new(),
         tools: None,

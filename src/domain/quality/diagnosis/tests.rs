@@ -111,7 +111,7 @@ fn a_cache_is_named_where_the_index_answers_rightly() {
 fn sources_are_gone_where_their_list_is_shorter() {
     use CanaryKind::{Keyword, Meaning};
     use FailureReason as R;
-    let gone = Some(SourcesMissing { now: 381, known: 412 });
+    let gone = Some(SourcesMissing { now: 381, known: 412, is_pinned: false });
     // Each canary's kind, and why it is wrong; what the list of sources says; what is told.
     type Row<'r> = (&'r [(CanaryKind, Option<R>)], Option<SourcesMissing>, R, &'r str);
     let rows: [Row<'_>; 4] = [
@@ -191,6 +191,7 @@ fn nobody_else_gives_the_scores_where_what_is_kept_has_those_it_had() {
             reached_index: true,
             server: None,
             scale: None,
+            sources: None,
             relations: Vec::new(),
             canaries: declared.iter().map(|canary| (canary.id.clone(), pinned(canary))).collect(),
             tools: None,
