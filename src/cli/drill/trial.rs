@@ -24,7 +24,7 @@ use crate::domain::observation::Observation;
 use crate::domain::outcome::{AskVerdict, Outcome};
 use crate::domain::pinned::Pinned;
 use crate::domain::reason::{FailureReason, Severity};
-use crate::domain::rules::{ContextRule, FreshnessRule, LatencyRule, ShrinksRule};
+use crate::domain::rules::{ContextRule, LatencyRule};
 use crate::domain::search::SearchFields;
 use crate::domain::secret::{Address, Secret};
 
@@ -38,8 +38,6 @@ const TOP_K: &str = "10";
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// P95 over minutes in the place of twenty, so that it moves within a drill.
 const LATENCY: (Duration, Duration, u32) = (Duration::from_secs(300), Duration::from_secs(120), 5);
-/// Sources are counted and none is old: a drill turns its own clock, and not the servers'.
-const OLDER_THAN: Duration = Duration::from_secs(3650 * 86_400);
 /// Calm beats beyond the round in which every canary is asked once.
 const CALM_BEATS_MORE: u32 = 4;
 /// Beats in which what harms nobody is watched.
@@ -139,12 +137,6 @@ fn monitor(url: &str, shape: Shape, canaries: Vec<Canary>) -> Monitor {
     monitor.canaries = canaries;
     let (window, sustained, min_samples) = LATENCY;
     let rules = &mut monitor.rules;
-    rules.freshness = Some(FreshnessRule {
-        older_than: OLDER_THAN,
-        severity: Severity::Ticket,
-        shrinks: ShrinksRule::STANDARD,
-        line: 1,
-    });
     rules.latency = LatencyRule { window, window_derived: false, sustained, min_samples, ..rules.latency.clone() };
     monitor
 }

@@ -166,7 +166,11 @@ pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool, is_s
     if meaning.lost == 0 && meaning.asked >= LOST_MIN && (keyword.lost >= LOST_MIN || keyword.is_whole()) {
         return words_lost(seen, keyword);
     }
-    let are_holes = meaning.is_in_part() && keyword.lost == 0 && keyword.asked >= LOST_MIN;
+    let words_are_kept = keyword.lost == 0 && keyword.asked >= LOST_MIN;
+    if words_are_kept && are_lists && is_stored_text_among_others(seen) {
+        return Some(Named::likelier(R::CorpusTruncated, R::IndexUnreachableVectors));
+    }
+    let are_holes = meaning.is_in_part() && words_are_kept;
     if (are_holes || are_stored_texts(seen)) && are_lists {
         // A source that another question still gets may have lost the chunk that this one is about.
         return Some(Named::likelier(R::IndexUnreachableVectors, R::CorpusTruncated));
@@ -195,6 +199,13 @@ fn are_stored_texts(seen: &[Symptom]) -> bool {
     let is_stored = |one: &Symptom| one.kind == CanaryKind::Verbatim;
     let finds = |one: &Symptom| !one.is_lost && !matches!(one.kind, CanaryKind::Verbatim | CanaryKind::Negative);
     lost(seen).next().is_some() && lost(seen).all(is_stored) && seen.iter().any(finds)
+}
+
+/// Whether a stored text does not find itself, and some other question lost its source too: words alone would find a stored
+/// text whose vector is out of reach, where the server goes by words at all.
+fn is_stored_text_among_others(seen: &[Symptom]) -> bool {
+    let is_stored = |one: &Symptom| one.kind == CanaryKind::Verbatim;
+    lost(seen).any(is_stored) && lost(seen).any(|one| !is_stored(one))
 }
 
 /// Questions in other words fail, and those by words are still answered. Without vectors lists get shorter or end, and

@@ -158,7 +158,9 @@ mod tests {
 
     #[test]
     fn a_corpus_that_was_cut_before_the_first_look_is_known_by_the_lock() {
-        let rows: [(&[u32], Option<(u32, bool)>, &str); 5] = [
+        // Counts of looks; how many were known, and whether by the lock alone.
+        type Row<'r> = (&'r [u32], Option<(u32, bool)>, &'r str);
+        let rows: [Row<'_>; 5] = [
             (&[350], Some((412, true)), "cut before anybody looked"),
             (&[405], None, "less than 2 % may be tidying up"),
             (&[500], None, "it grew since it was pinned"),

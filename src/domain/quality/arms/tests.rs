@@ -147,6 +147,9 @@ fn what_is_lost_in_part_is_missing_or_not_reached() {
     let unlike = [lost(8, KEYWORD), kept(8, KEYWORD), lost(8, MEANING), kept(8, MEANING)];
     check("nobody knows what the lists were", &unlike, WRONG, None);
     let own = CanaryKind::Verbatim;
+    let among =
+        [kept(3, CanaryKind::Keyword), kept(7, CanaryKind::Meaning), lost(1, CanaryKind::Meaning), lost(2, own)];
+    check("stored texts do not, and another question lost its source", &among, WRONG, Some(MISSING));
     check("a stored text alone does not find itself", &[kept(1, MIXED), lost(1, own)], WRONG, Some(UNREACHED));
     let held = [kept(1, MIXED), elsewhere(lost(1, own), true), kept(2, own)];
     check("and another question finds its source", &held, WRONG, Some(UNREACHED));
