@@ -22,6 +22,7 @@ pub(crate) mod format;
 pub(crate) mod ranges;
 pub(crate) mod past;
 pub(crate) mod canary_past;
+pub(crate) mod canary_ranks;
 
 pub(crate) mod problem;
 pub(crate) mod actions;

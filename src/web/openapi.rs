@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::signal::Signal;
 use crate::web::problem::ProblemBody;
-use crate::web::{history, incidents, monitors, status, tools, transcripts};
+use crate::web::{canary_ranks, history, incidents, monitors, status, tools, transcripts};
 
 /// One address: what it is for, what it takes and gives.
 struct Operation {
@@ -106,7 +106,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     all
 }
 
-fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 4] {
+fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 5] {
     [
         Operation {
             query: vec![
@@ -144,6 +144,16 @@ fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 4] {
                 "history",
                 "Uptime and durations over a range",
                 schema::<history::HistoryBody>(schemas),
+            )
+        },
+        Operation {
+            query: vec![("range", "30m, 3h, 24h or 7d; what suits it without it.", text())],
+            refuses: &[NO_MONITOR, (422, "The range is none of these.")],
+            ..Operation::get(
+                "/api/v1/monitors/{id}/canaries",
+                "canaries",
+                "Ranks of canaries and shares of right answers over a range",
+                schema::<canary_ranks::RanksBody>(schemas),
             )
         },
     ]

@@ -16,8 +16,8 @@ use crate::web::pages::{
 };
 use crate::web::state::WebState;
 use crate::web::{
-    agents, assets, events, forms, guard, history, incidents, metrics, monitors, openapi, problem, ready, status,
-    tools, transcripts,
+    agents, assets, canary_ranks, events, forms, guard, history, incidents, metrics, monitors, openapi, problem, ready,
+    status, tools, transcripts,
 };
 
 /// Forms and API bodies are a few words.
@@ -78,6 +78,7 @@ fn api_routes() -> Router<WebState> {
         .route("/monitors/{id}", get(monitors::show))
         .route("/monitors/{id}/tools", get(tools::show))
         .route("/monitors/{id}/history", get(history::show))
+        .route("/monitors/{id}/canaries", get(canary_ranks::show))
         .route("/monitors/{id}/accept", post(tools::accept))
         .route("/incidents", get(incidents::list))
         .route("/incidents/{id}", get(incidents::show))

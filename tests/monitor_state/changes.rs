@@ -621,7 +621,8 @@ fn a_corpus_that_was_cut_before_the_first_beat_shows_by_the_lock() {
         }
     };
     let told = "2 opened freshness corpus_truncated";
-    let rows: [(&str, Option<u32>, &[u32], &[&str]); 4] = [
+    type Row<'r> = (&'r str, Option<u32>, &'r [u32], &'r [&'r str]);
+    let rows: [Row<'_>; 4] = [
         ("a seventh of it is gone, and nobody wrote a rule", Some(412), &[350, 350], &[told]),
         ("and comes back", Some(412), &[350, 350, 412], &[told, "3 resolved freshness recovered"]),
         ("it is all there", Some(412), &[411, 411, 430], &[]),

@@ -98,7 +98,8 @@ fn without_a_way_past_caches_the_lock_says_which_list_belongs_to_whom() {
         monitor.pinned = Some(Arc::new(lock));
         monitor
     };
-    let rows: [(&str, Monitor, [&[&str]; 2], &[&str]); 4] = [
+    type Row<'r> = (&'r str, Monitor, [&'r [&'r str]; 2], &'r [&'r str]);
+    let rows: [Row<'_>; 4] = [
         ("the one's list for both", with_lock(), [&OWN[0], &OWN[0]], &["3 opened quality cache_false_hit"]),
         ("a list of its own each", with_lock(), [&OWN[0], &OWN[1]], &[]),
         (

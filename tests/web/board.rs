@@ -46,6 +46,17 @@ async fn every_figure_carries_its_n() {
             ],
             "the same as JSON",
         ),
+        (
+            "/api/v1/monitors/support-kb/canaries?range=24h",
+            &[
+                "\"range\":\"24h\"",
+                "\"column_seconds\":900,\"slice_seconds\":3600",
+                "\"came\":\"right\",\"rank\":1}",
+                "\"came\":\"lost\",\"rank\":null}",
+                "\"kind\":\"meaning\",\"asked\":",
+            ],
+            "ranks over time as JSON",
+        ),
     ];
     for (path, wanted, sentence) in rows {
         let (status, text) = get(&running, path).await;
@@ -54,6 +65,12 @@ async fn every_figure_carries_its_n() {
             assert!(text.contains(part), "{sentence}: {path} lacks {part}");
         }
     }
+    for (path, status) in [("none", StatusCode::NOT_FOUND), ("docs", StatusCode::OK)] {
+        assert_eq!(get(&running, &format!("/api/v1/monitors/{path}/canaries")).await.0, status, "{path}");
+    }
+    let (refused, said) = get(&running, "/api/v1/monitors/docs/canaries?range=90d").await;
+    assert_eq!(refused, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(said.contains("30m, 3h, 24h, 7d"), "{said}");
     let (_, text) = get(&running, "/monitors/support-kb").await;
     let order = ["token-life <i>", "sso <i>", "err-4417 <i>"].map(|canary| text.find(canary));
     assert!(order.is_sorted() && order[0].is_some(), "what is wrong comes first: {order:?}");
