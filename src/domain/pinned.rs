@@ -8,7 +8,7 @@ use crate::domain::answer::{TEXT_NAME, Turn};
 use crate::domain::tools::Listing;
 
 /// What is pinned of one monitor.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pinned {
     /// Changes exactly when something that is pinned changes; lowercase hex.
     pub hash: String,

@@ -25,12 +25,8 @@ fn pinned(results: u32) -> Arc<Pinned> {
         place: ("monitors.lock".to_owned(), 1),
         runs: 20,
         reached_index: true,
-        server: None,
-        scale: None,
-        sources: None,
-        relations: Vec::new(),
         canaries: BTreeMap::from([("c0".to_owned(), canary)]),
-        tools: None,
+        ..Pinned::default()
     })
 }
 

@@ -53,12 +53,9 @@ pub(crate) fn lock(hash: &str) -> Pinned {
         place: ("monitors.lock".to_owned(), 1),
         runs: 20,
         reached_index: true,
-        server: None,
         scale: Some((0.1, 0.9)),
-        sources: None,
-        relations: Vec::new(),
         canaries: (0..COUNT).map(of).collect::<BTreeMap<_, _>>(),
-        tools: None,
+        ..Pinned::default()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What ends an incident beside recovery: accepted tools, edited rules, a monitor that is removed, somebody who takes it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,12 +45,8 @@ fn a_lock_moves_what_is_accepted() {
         place: ("monitors.lock".to_owned(), 3),
         runs: 20,
         reached_index: true,
-        server: None,
-        scale: None,
-        sources: None,
-        relations: Vec::new(),
-        canaries: BTreeMap::new(),
         tools: Some(Arc::clone(&seen.listing)),
+        ..Pinned::default()
     };
     let locked = with(|monitor| monitor.pinned = Some(Arc::new(pinned.clone())));
     let drifted = || {

@@ -83,12 +83,9 @@ fn pinned(hash: &str, monitor: &Monitor) -> Pinned {
         place: ("monitors.lock".to_owned(), 1),
         runs: 20,
         reached_index: true,
-        server: None,
-        scale: None,
-        sources: None,
         relations: vec![Relation::SameTwice, Relation::Prefix, Relation::CaseAndBlanks],
         canaries: monitor.canaries.iter().map(canary).collect(),
-        tools: None,
+        ..Pinned::default()
     }
 }
 

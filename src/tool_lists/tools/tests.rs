@@ -166,16 +166,11 @@ fn a_nonce_takes_questions_past_caches_where_the_lock_and_the_schema_let_it() {
     let pinned = |relations: &[Relation], hash: &str| {
         let pin = PinnedCanary { definition_hash: hash.to_owned(), ..PinnedCanary::default() };
         Pinned {
-            hash: String::new(),
-            place: (String::new(), 1),
             runs: 20,
             reached_index: false,
-            server: None,
-            scale: None,
-            sources: None,
             relations: relations.to_vec(),
             canaries: BTreeMap::from([("OC-31".to_owned(), pin)]),
-            tools: None,
+            ..Pinned::default()
         }
     };
     let property = |property: Value| {

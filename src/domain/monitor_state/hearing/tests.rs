@@ -16,15 +16,10 @@ fn monitor(relations: Vec<Relation>) -> Monitor {
     monitor.search.per_beat = 1;
     monitor.pinned = Some(Arc::new(Pinned {
         hash: "one".to_owned(),
-        place: (String::new(), 1),
         runs: 20,
         reached_index: true,
-        server: None,
-        scale: None,
-        sources: None,
         relations,
-        canaries: std::collections::BTreeMap::new(),
-        tools: None,
+        ..Pinned::default()
     }));
     monitor
 }

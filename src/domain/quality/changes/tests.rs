@@ -209,16 +209,11 @@ fn a_check_says_what_it_lacks() {
             .collect();
         monitor.pinned = entry.map(|(count, reached_index)| {
             Arc::new(Pinned {
-                hash: String::new(),
-                place: (String::new(), 1),
                 runs: 20,
                 reached_index,
-                server: None,
-                scale: None,
-                sources: None,
                 relations: vec![Relation::SameTwice],
                 canaries: (0..count).map(|at| (at.to_string(), pinned(0.5, 0.0, Some(9)))).collect::<BTreeMap<_, _>>(),
-                tools: None,
+                ..Pinned::default()
             })
         });
         if off {
@@ -254,16 +249,11 @@ fn a_check_says_what_it_lacks() {
     let named = PinnedCanary { lists: vec![vec!["text:ab".to_owned()]], ..text(None) };
     for (pin, sentence) in [(text(Some((9, 9))), "texts"), (named, "texts of a lock that knows no lengths of them")] {
         monitor.pinned = Some(Arc::new(Pinned {
-            hash: String::new(),
-            place: (String::new(), 1),
             runs: 20,
             reached_index: true,
-            server: None,
-            scale: None,
-            sources: None,
             relations: vec![Relation::SameTwice],
             canaries: (0..12).map(|at| (at.to_string(), pin.clone())).collect(),
-            tools: None,
+            ..Pinned::default()
         }));
         let lacking = ChangeCheck::ALL.map(|check| check.lacks(&monitor).is_some());
         assert_eq!(

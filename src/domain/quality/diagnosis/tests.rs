@@ -185,16 +185,10 @@ fn nobody_else_gives_the_scores_where_what_is_kept_has_those_it_had() {
             sorted: true,
         };
         let lock = Pinned {
-            hash: String::new(),
-            place: (String::new(), 1),
             runs: 20,
             reached_index: true,
-            server: None,
-            scale: None,
-            sources: None,
-            relations: Vec::new(),
             canaries: declared.iter().map(|canary| (canary.id.clone(), pinned(canary))).collect(),
-            tools: None,
+            ..Pinned::default()
         };
         for (at, canary) in declared.iter().enumerate() {
             let (list, score) = if at < 14 { ("x y z w", 0.2) } else { ("x a y z", kept) };
