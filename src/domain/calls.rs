@@ -15,10 +15,9 @@ impl Monitor {
     /// canaries asked outside the round come on top.
     ///
     /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
-    /// asked, one a health address, closing the session (1). Where the age of
-    /// sources is judged, or their number is in the lock, they are listed once an hour; further pages of that list come on top. Where relations are looked
-    /// at, one beat of [`TWICE_EVERY`] asks a canary a second time; where questions look alike, one of [`PAIR_EVERY`] asks two
-    /// of them.
+    /// asked, one a health address, closing the session (1). Where the age of sources is judged, or their number is in the
+    /// lock, they are listed once an hour; further pages of that list come on top. Where relations are looked at, one beat of
+    /// [`TWICE_EVERY`] asks a canary a second time; where questions look alike, one of [`PAIR_EVERY`] asks two of them.
     pub fn calls_per_day(&self) -> u64 {
         const DAY_MS: u128 = 24 * 3600 * 1000;
         const SOURCE_LISTINGS: u64 = 24;

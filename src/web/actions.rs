@@ -23,7 +23,7 @@ const ACTOR_CHARS_MAX: usize = 64;
 pub(crate) fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem> {
     let monitor = MonitorId::new(monitor);
     if state.live.get(&monitor).is_none() {
-        return Err(Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id"));
+        return Err(Problem::NO_MONITOR);
     }
     let asked_at = Utc::now();
     send(state, Command::Recheck { monitor }).map(|()| asked_at)

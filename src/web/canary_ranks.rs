@@ -87,11 +87,10 @@ pub(crate) async fn show(
     Path(id): Path<String>,
     Query(asked): Query<RanksQuery>,
 ) -> Result<Json<RanksBody>, Problem> {
-    let missing = || Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
     let unknown = || Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "range is one of 30m, 3h, 24h, 7d");
     let range = asked.range.as_deref().map(|word| BoardCut::range(word).ok_or_else(unknown)).transpose()?;
     let fleet = state.fleet_now();
-    let monitor = fleet.monitor(&MonitorId::new(&id)).ok_or_else(missing)?;
+    let monitor = fleet.monitor(&MonitorId::new(&id)).ok_or(Problem::NO_MONITOR)?;
     let past = canary_past::read(&state, &monitor.id, &monitor.canaries, range, Utc::now()).await?;
     Ok(Json(body(&id, &monitor.canaries, &past)))
 }

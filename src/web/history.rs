@@ -83,8 +83,7 @@ pub(crate) async fn show(
     Query(asked): Query<HistoryQuery>,
 ) -> Result<Json<HistoryBody>, Problem> {
     let unknown = |why| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, why);
-    let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
-    let view = state.live.get(&MonitorId::new(&id)).ok_or(missing)?;
+    let view = state.live.get(&MonitorId::new(&id)).ok_or(Problem::NO_MONITOR)?;
     let range = match asked.range.as_deref() {
         None => Range::Day,
         Some(word) => Range::from_slug(word).ok_or_else(|| unknown("range is one of 30m, 3h, 24h, 7d, 30d, 90d"))?,

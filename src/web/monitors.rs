@@ -178,8 +178,7 @@ pub(crate) async fn list(State(state): State<WebState>, RawQuery(query): RawQuer
 
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<MonitorBody>, Problem> {
     let view = state.live.get(&MonitorId::new(&id));
-    let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
-    view.map(|view| Json(monitor_body(&view, Some(&state.fleet_now())))).ok_or(missing)
+    view.map(|view| Json(monitor_body(&view, Some(&state.fleet_now())))).ok_or(Problem::NO_MONITOR)
 }
 
 /// How long to wait for a look.

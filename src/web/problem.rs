@@ -32,6 +32,9 @@ pub(crate) struct ProblemBody<'d> {
 }
 
 impl Problem {
+    /// Of an address with an id that no monitor has.
+    pub(crate) const NO_MONITOR: Self = Self::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
+
     pub(crate) const fn new(status: StatusCode, detail: &'static str) -> Self {
         Self { status, detail }
     }

@@ -176,8 +176,7 @@ pub(crate) fn locked(state: &WebState, view: &MonitorView) -> Option<Locked> {
 }
 
 fn found(state: &WebState, id: &str) -> Result<MonitorView, Problem> {
-    let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
-    state.live.get(&MonitorId::new(id)).ok_or(missing)
+    state.live.get(&MonitorId::new(id)).ok_or(Problem::NO_MONITOR)
 }
 
 fn body(view: &MonitorView, history: Vec<ListingLine>, locked: Option<Locked>) -> ToolsBody {

@@ -117,6 +117,25 @@ fn check(sentence: &str, monitor: Monitor, looks: &str, told: &[&str]) {
 }
 
 #[test]
+fn a_source_that_slid_wakes_nobody_and_one_that_is_gone_does() {
+    for (place, expected) in [(Some(3), Severity::Ticket), (None, Severity::Page)] {
+        let mut scene = Scene::new(pinned());
+        for _ in 0..4 {
+            scene.beat(60, |seen| {
+                answers(seen, &USUAL, 0.5, 600);
+                let Some(Ok(answer)) = &mut seen.asks[0].result else { return };
+                answer.hits[0].source = "new.md".to_owned();
+                if let Some(place) = place {
+                    answer.hits[place].source = "a.md".to_owned();
+                }
+            });
+        }
+        let incident = scene.state.incident(Signal::Quality).unwrap();
+        assert_eq!((incident.reason.slug(), incident.severity), ("wrong_results", expected), "{}", incident.summary);
+    }
+}
+
+#[test]
 fn who_scores_otherwise_is_named_where_sources_are_lost() {
     check("two of twelve", pinned(), ".GGG", &["4 opened quality reranker_changed"]);
 }

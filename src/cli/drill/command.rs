@@ -102,6 +102,9 @@ fn chosen(only: &[String]) -> anyhow::Result<(Vec<Shape>, Vec<&'static Case>)> {
             let cases = CASES.iter().map(|case| case.name).collect::<Vec<_>>().join(", ");
             anyhow::bail!("'{name}' is no shape ({shapes}) and no fault of the drill ({cases})");
         }
+        // `corpus_truncated` means its ways too: what is named twice is drilled once.
+        let is_new = |case: &&Case| !cases.iter().any(|known: &&Case| known.name == case.name);
+        let named: Vec<&Case> = named.into_iter().filter(is_new).collect();
         cases.extend(named);
     }
     let shapes = if shapes.is_empty() { Shape::ALL.to_vec() } else { shapes };
@@ -145,4 +148,21 @@ async fn on_stand(
         }
     }
     Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_twice_is_drilled_once() {
+        let names = |only: &[&str]| {
+            let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+            chosen(&only).unwrap().1.iter().map(|case| case.name).collect::<Vec<_>>()
+        };
+        let both = ["corpus_truncated", "corpus_truncated:newest"];
+        assert_eq!(names(&both), both, "a fault means its ways too");
+        assert_eq!(names(&["corpus_truncated"]), both);
+        assert_eq!(names(&["corpus_truncated:newest"]), ["corpus_truncated:newest"], "a way is itself alone");
+    }
 }
