@@ -2,7 +2,7 @@
 
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Answer, Ask, CacheWord};
-use crate::domain::classify::reason_of;
+use crate::domain::classify::{self, reason_of};
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{Observation, Stage};
@@ -152,7 +152,8 @@ pub(super) fn stage_times(seen: &Observation) -> StageTimes {
 }
 
 /// What was asked, and what that came to. An altered question is recorded last, as right where what holds between its answer
-/// and the canary's own held: whoever reads the record tells it from the canary's by its turn.
+/// and the canary's own held: whoever reads the record tells it from the canary's by its turn. So it tells a sentence that
+/// was asked back, of which the rank is kept and no list.
 pub(super) fn ask_rows(seen: &Observation, outcome: &Outcome) -> Vec<AskRow> {
     let own = seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict));
     let altered = seen.altered.iter().map(|ask| {
@@ -165,7 +166,8 @@ pub(super) fn ask_rows(seen: &Observation, outcome: &Outcome) -> Vec<AskRow> {
         };
         ask_row(ask, &verdict)
     });
-    own.chain(altered).collect()
+    let harvested = seen.harvested.iter().filter_map(|harvested| Some((&harvested.ask, classify::harvested(seen)?)));
+    own.chain(altered).chain(harvested.map(|(ask, verdict)| ask_row(ask, &verdict))).collect()
 }
 
 fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {

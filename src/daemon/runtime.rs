@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 
 use crate::daemon::beat_history::BeatHistory;
 use crate::daemon::connectivity::ConnectivityTask;
@@ -16,12 +17,14 @@ use crate::domain::monitor_state::{CanaryRound, MonitorState};
 use crate::domain::observation::{ConnectivityStep, Observation, Stage, Step, ToolsSeen};
 use crate::domain::outcome::Outcome;
 use crate::domain::protocol::Era;
+use crate::domain::quality::harvest::Harvest;
 use crate::domain::rate_limit::Quiet;
 use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::{RecentAction, ServerProfile};
 use crate::domain::signal::Signal;
 use crate::domain::sources::source_pages;
 use crate::live::state::RollUp;
+use crate::probe::assignment::Harvesting;
 use crate::probe::decode::sources;
 use crate::store::write::probe_memory::address_hash;
 use crate::tool_lists::known::KnownLists;
@@ -48,6 +51,8 @@ pub(crate) struct MonitorRuntime {
     pub transcript_policy: TranscriptPolicy,
     /// Texts of answers that were kept today.
     pub texts_today: DayBytes,
+    /// Sentences of its answers, where such are asked back.
+    harvest: Option<Arc<Mutex<Harvest>>>,
     /// Our own trouble with it.
     pub trouble: Option<Box<str>>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
@@ -108,6 +113,7 @@ impl MonitorRuntime {
         let mut state = MonitorState::new(now);
         state.take_lock(&monitor, None, now);
         Self {
+            harvest: monitor.search.harvest.then(Arc::default),
             round: CanaryRound::begin(&monitor),
             monitor,
             state: Arc::new(state),
@@ -143,6 +149,10 @@ impl MonitorRuntime {
             self.profile = ServerProfile::default();
             self.listings.last = None;
             self.spending.quiet = Quiet::default();
+            self.harvest = None;
+        }
+        if monitor.search != self.monitor.search || self.harvest.is_none() {
+            self.harvest = monitor.search.harvest.then(Arc::default);
         }
         self.round.order = schedule::round(&monitor);
         self.monitor = monitor;
@@ -182,6 +192,12 @@ impl MonitorRuntime {
     pub(crate) fn asks(&self, now: DateTime<Utc>) -> BeatAsks {
         let knows_way = self.listings.last.as_ref().is_some_and(|last| last.tools.fresh.is_some());
         self.state.asks(&self.monitor, &self.round, knows_way, &|| self.spending.spare_calls(&self.monitor, now))
+    }
+
+    /// What sentences of its answers are kept in, and whether answers to them are waited for.
+    pub(crate) fn harvesting(&self) -> Option<Harvesting> {
+        let pool = Arc::clone(self.harvest.as_ref()?);
+        Some(Harvesting { pool, is_wanted: self.state.track_record().waits_for_harvested() })
     }
 
     /// How many pages of the source-listing tool the next beat may ask for; 0: it is not due.

@@ -236,6 +236,7 @@ async fn observe(
     }
     // Judged, and nobody else reads them: what stays of them for good stands beside them.
     let asked = seen.asks.iter_mut().chain(seen.altered.as_deref_mut());
+    let asked = asked.chain(seen.harvested.as_deref_mut().map(|harvested| &mut harvested.ask));
     for answer in asked.filter_map(|ask| ask.result.as_mut()?.as_mut().ok()) {
         (answer.text, answer.read) = (None, None);
     }
@@ -255,7 +256,7 @@ fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>,
         scheduled_at,
         started_at: now,
         asks,
-        further: Further { canaries: further, called_for: is_any_wrong, altered },
+        further: Further { canaries: further, called_for: is_any_wrong, altered, harvest: runtime.harvesting() },
         source_pages: runtime.source_pages(now),
         source_names: runtime.state.lost_since().is_some(),
         profile: runtime.profile.clone(),

@@ -62,6 +62,8 @@ pub enum Turn {
     Fewer,
     /// In other capitals and blanks, to see whether that changes anything: none of its answers.
     Respelled,
+    /// Of a sentence out of an earlier answer: no canary's answer.
+    Harvested,
     /// No time was left, or the server could not be reached: neither good nor bad.
     NotAsked,
 }
@@ -74,18 +76,19 @@ impl Turn {
             Self::ReAsk => "re-ask",
             Self::Fewer => "fewer",
             Self::Respelled => "respelled",
+            Self::Harvested => "harvested",
             Self::NotAsked => "not_asked",
         }
     }
 
-    /// Whether another question was asked than the canary's own, so that the answer is none of its answers.
+    /// Whether another question was asked than a canary's own, so that the answer is none of its answers.
     pub const fn is_altered(self) -> bool {
-        matches!(self, Self::Fewer | Self::Respelled)
+        matches!(self, Self::Fewer | Self::Respelled | Self::Harvested)
     }
 
     /// The turn a stored word stands for.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        let all = [Self::Scheduled, Self::ReAsk, Self::Fewer, Self::Respelled, Self::NotAsked];
+        let all = [Self::Scheduled, Self::ReAsk, Self::Fewer, Self::Respelled, Self::Harvested, Self::NotAsked];
         all.into_iter().find(|turn| turn.slug() == slug)
     }
 }

@@ -17,7 +17,8 @@ impl Monitor {
     /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
     /// asked, one a health address, closing the session (1). Where the age of sources is judged, or their number is in the
     /// lock, they are listed once an hour; further pages of that list come on top. Where relations are looked at, one beat of
-    /// [`TWICE_EVERY`] asks a canary a second time; where questions look alike, one of [`PAIR_EVERY`] asks two of them.
+    /// [`TWICE_EVERY`] asks a canary a second time; where questions look alike, one of [`PAIR_EVERY`] asks two of them. Sentences
+    /// out of answers are asked back in one of [`TWICE_EVERY`] at most.
     pub fn calls_per_day(&self) -> u64 {
         const DAY_MS: u128 = 24 * 3600 * 1000;
         const SOURCE_LISTINGS: u64 = 24;
@@ -26,7 +27,8 @@ impl Monitor {
         let beats = u64::try_from(beats).unwrap_or(u64::MAX);
         let twice = if self.asks_twice() { beats / u64::from(TWICE_EVERY) } else { 0 };
         let pairs = if self.asks_pairs() { beats / u64::from(PAIR_EVERY) * 2 } else { 0 };
-        beats.saturating_mul(self.calls_per_beat()).saturating_add(listings + twice + pairs)
+        let harvested = if self.search.harvest { beats / u64::from(TWICE_EVERY) } else { 0 };
+        beats.saturating_mul(self.calls_per_beat()).saturating_add(listings + twice + pairs + harvested)
     }
 
     /// Whether a question is asked twice in a beat now and then: the lock says that it brings one list.

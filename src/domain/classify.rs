@@ -1,8 +1,10 @@
 //! Where a failure reason is decided: one observation in, one outcome out.
 //!
-//! Precedence of cause (DESIGN §4): transport, protocol and access faults win. Otherwise a cause
+//! Precedence of causes (DESIGN §4): transport, protocol and access faults win. Otherwise a cause
 //! that the server's own health names beats the symptom that we saw. No answer is never a matter
 //! of quality, and a 429 is never a matter of availability.
+
+mod asked_back;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -17,6 +19,8 @@ use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 use crate::domain::sources::NewestSource;
 use crate::domain::wording::{counted, span};
+
+pub use asked_back::harvested;
 
 /// Judges one observation of a monitor.
 pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {

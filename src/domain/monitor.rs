@@ -354,11 +354,14 @@ pub enum CanaryKind {
     Negative,
     /// The verbatim text of a stored chunk: holes in the index.
     Verbatim,
+    /// A sentence out of an earlier answer, which no file declares: what is stored, and the lexical arm.
+    Harvested,
 }
 
 impl CanaryKind {
     /// Every kind, in the order pages show them.
-    pub const ALL: [Self; 5] = [Self::Keyword, Self::Meaning, Self::Mixed, Self::Verbatim, Self::Negative];
+    pub const ALL: [Self; 6] =
+        [Self::Keyword, Self::Meaning, Self::Mixed, Self::Verbatim, Self::Negative, Self::Harvested];
 
     /// The word used in YAML, table and page.
     pub const fn slug(self) -> &'static str {
@@ -368,6 +371,7 @@ impl CanaryKind {
             Self::Mixed => "mixed",
             Self::Negative => "negative",
             Self::Verbatim => "self",
+            Self::Harvested => "harvested",
         }
     }
 }

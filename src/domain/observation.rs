@@ -45,6 +45,8 @@ pub struct Observation {
     pub asks: Vec<Ask>,
     /// One of these canaries, its question altered; none where none was, or where its own brought nothing to compare with.
     pub altered: Option<Box<Ask>>,
+    /// A sentence out of an earlier answer, asked back.
+    pub harvested: Option<Box<Harvested>>,
     /// One entry for every health address.
     pub health: Vec<HealthSeen>,
     /// The source-listing tool, where it was asked and answered.
@@ -87,6 +89,7 @@ impl Observation {
             cross_check: None,
             asks: Vec::new(),
             altered: None,
+            harvested: None,
             health: Vec::new(),
             sources: None,
             unlisted: None,
@@ -113,6 +116,15 @@ impl Observation {
             .filter(|step| matches!(step.stage, Stage::Connect | Stage::Handshake | Stage::Tools))
             .find_map(|step| step.fault.as_ref().map(|fault| (step.stage, fault)))
     }
+}
+
+/// What came of a sentence that was asked back; neither the question nor the list is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Harvested {
+    /// The call, and of what it brought its cost and what it says of a cache.
+    pub ask: Ask,
+    /// The rank at which its source came, from 1; none where it did not.
+    pub rank: Option<u32>,
 }
 
 /// Why a beat took place.

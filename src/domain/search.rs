@@ -25,6 +25,8 @@ pub struct Search {
     pub per_beat: u32,
     /// How its calls get past the server's caches.
     pub fresh: Fresh,
+    /// Whether sentences out of its answers are asked back.
+    pub harvest: bool,
 }
 
 impl Default for Search {
@@ -40,6 +42,7 @@ impl Default for Search {
             said: None,
             per_beat: 0,
             fresh: Fresh::default(),
+            harvest: false,
         }
     }
 }

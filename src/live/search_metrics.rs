@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::domain::answer::Ask;
+use crate::domain::classify;
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{AskVerdict, Outcome};
@@ -25,17 +27,25 @@ impl SearchMetrics {
     /// Counts what a beat asked.
     pub fn count(&self, monitor: &Monitor, seen: &Observation, outcome: &Outcome) {
         for (ask, verdict) in seen.asks.iter().zip(&outcome.asks) {
-            let verdict = match verdict {
-                AskVerdict::Right { .. } => 0,
-                AskVerdict::Wrong { .. } => 1,
-                AskVerdict::Failed { .. } => 2,
-                AskVerdict::NotAsked => continue,
-            };
-            let Some(canary) = monitor.canaries.iter().find(|canary| canary.id == ask.canary) else { continue };
-            self.verdicts[canary.kind as usize][verdict].fetch_add(1, Ordering::Relaxed);
-            if ask.result.as_ref().is_some_and(Result::is_ok) {
-                self.time(ask.elapsed);
+            if let Some(canary) = monitor.canaries.iter().find(|canary| canary.id == ask.canary) {
+                self.count_one(canary.kind, ask, verdict);
             }
+        }
+        if let Some((harvested, verdict)) = seen.harvested.as_deref().zip(classify::harvested(seen)) {
+            self.count_one(CanaryKind::Harvested, &harvested.ask, &verdict);
+        }
+    }
+
+    fn count_one(&self, kind: CanaryKind, ask: &Ask, verdict: &AskVerdict) {
+        let verdict = match verdict {
+            AskVerdict::Right { .. } => 0,
+            AskVerdict::Wrong { .. } => 1,
+            AskVerdict::Failed { .. } => 2,
+            AskVerdict::NotAsked => return,
+        };
+        self.verdicts[kind as usize][verdict].fetch_add(1, Ordering::Relaxed);
+        if ask.result.as_ref().is_some_and(Result::is_ok) {
+            self.time(ask.elapsed);
         }
     }
 

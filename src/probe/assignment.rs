@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation};
+use crate::domain::quality::harvest::Harvest;
 use crate::domain::schedule::PlannedAsk;
 use crate::domain::server_profile::ServerProfile;
 use crate::tool_lists::known::KnownLists;
@@ -45,9 +47,20 @@ pub struct Further {
     pub called_for: fn(&Monitor, &Observation) -> bool,
     /// One of the canaries once more, with its question altered, where its own was answered: its turn says how.
     pub altered: Option<PlannedAsk>,
+    /// What sentences out of its answers are kept in, where such are asked back.
+    pub harvest: Option<Harvesting>,
+}
+
+/// What sentences out of answers are kept in, and whether answers to them are waited for.
+#[derive(Debug, Clone)]
+pub struct Harvesting {
+    /// The monitor's sentences.
+    pub pool: Arc<Mutex<Harvest>>,
+    /// Whether too little is known of them yet, or something is in doubt.
+    pub is_wanted: bool,
 }
 
 impl Further {
     /// Nothing else is asked.
-    pub const NONE: Self = Self { canaries: Vec::new(), called_for: |_, _| false, altered: None };
+    pub const NONE: Self = Self { canaries: Vec::new(), called_for: |_, _| false, altered: None, harvest: None };
 }

@@ -103,6 +103,7 @@ impl Tokens {
             .asks
             .iter_mut()
             .chain(seen.altered.as_deref_mut())
+            .chain(seen.harvested.as_deref_mut().map(|harvested| &mut harvested.ask))
             .map(|ask| match &mut ask.result {
                 // A text that a canary reads is needed once more.
                 Some(Ok(answer)) if answer.begins.is_some() => answer.text.as_deref().map(|text| self.ask(text)),
@@ -115,7 +116,9 @@ impl Tokens {
         {
             Arc::make_mut(&mut tools.listing).tokens = Some(tokens);
         }
-        for (ask, asked) in seen.asks.iter_mut().chain(seen.altered.as_deref_mut()).zip(answers) {
+        let asks = seen.asks.iter_mut().chain(seen.altered.as_deref_mut());
+        let asks = asks.chain(seen.harvested.as_deref_mut().map(|harvested| &mut harvested.ask));
+        for (ask, asked) in asks.zip(answers) {
             if let (Some(Ok(answer)), Some(asked)) = (&mut ask.result, asked) {
                 answer.tokens = asked.figure(until).await;
                 seen.footprint.tokens += u64::from(answer.tokens.unwrap_or_default());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::domain::answer::{CacheWord, Variant};
+use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
 use crate::domain::quality::answers::Answers;
 use crate::store::read::asked::{AskedLine, AskedPast};
@@ -196,10 +196,14 @@ impl CanaryPast {
         let kinds: HashMap<&str, CanaryKind> = canaries.iter().map(|canary| (&*canary.id, canary.kind)).collect();
         let mut all = Self { cut, whole_from: past.from.max(cut.from), tracks: HashMap::new(), kinds: BTreeMap::new() };
         for ask in &past.asks {
-            let Some(kind) = kinds.get(&*ask.canary) else { continue };
-            all.tracks.entry(Arc::clone(&ask.canary)).or_default().take(ask, &cut);
+            let is_harvested = ask.shape.turn == Turn::Harvested;
+            let kind = if is_harvested { Some(&CanaryKind::Harvested) } else { kinds.get(&*ask.canary) };
+            let Some(kind) = kind else { continue };
+            if !is_harvested {
+                all.tracks.entry(Arc::clone(&ask.canary)).or_default().take(ask, &cut);
+            }
             // As uptime counts answers: what was asked again in doubt was not asked by chance.
-            if ask.is_in_turn() {
+            if is_harvested || ask.is_in_turn() {
                 let slices = all.kinds.entry(*kind).or_default();
                 slices.entry(cut.place(ask.at, cut.slice)).or_default().count(ask.shape.verdict == "right");
             }
@@ -235,7 +239,6 @@ pub(crate) async fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::answer::Turn;
     use crate::store::values::past::AskShape;
 
     fn at(minute: i64) -> DateTime<Utc> {

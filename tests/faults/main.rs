@@ -24,3 +24,4 @@ mod transcripts;
 mod noise;
 mod source_pages;
 mod relations;
+mod harvest;

@@ -11,6 +11,7 @@ mod retrieval;
 mod leaks;
 mod caches;
 mod ways;
+mod harvest;
 mod canaries;
 mod texts;
 mod extent;

@@ -10,11 +10,11 @@ use chrono::TimeDelta;
 
 use crate::cli::backtest::declared::{AskUse, Declared};
 use crate::cli::backtest::texts::{Texts, with_text};
-use crate::domain::answer::{Answer, Ask, Hit, KeptText, TEXT_NAME};
+use crate::domain::answer::{Answer, Ask, Hit, KeptText, TEXT_NAME, Turn};
 use crate::domain::classify::{HEALTH_URL, reason_of};
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::leak;
-use crate::domain::observation::{HealthSeen, Observation, Phases, ServerIdentity, Stage, Step, ToolsSeen};
+use crate::domain::observation::{Harvested, HealthSeen, Observation, Phases, ServerIdentity, Stage, Step, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::search::FreshWay;
@@ -73,8 +73,13 @@ pub(super) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>)
     }
     let (mut verdicts, mut untold) = (Vec::with_capacity(past.asks.len()), 0);
     let is_of_use = |ask: &&PastAsk| declared.use_of(&ask.canary) != AskUse::Left;
+    let (harvested, asked_of): (Vec<&PastAsk>, Vec<&PastAsk>) =
+        past.asks.iter().partition(|ask| ask.shape.turn == Turn::Harvested);
+    seen.harvested = harvested
+        .first()
+        .map(|ask| Box::new(Harvested { ask: ask_of(ask, result(ask, around.lists)), rank: ask.shape.rank }));
     let (altered, own): (Vec<&PastAsk>, Vec<&PastAsk>) =
-        past.asks.iter().filter(is_of_use).partition(|ask| ask.shape.turn.is_altered());
+        asked_of.into_iter().filter(is_of_use).partition(|ask| ask.shape.turn.is_altered());
     seen.altered = altered.first().map(|ask| Box::new(ask_of(ask, result(ask, around.lists))));
     for ask in own {
         match asked(ask, declared, around) {

@@ -12,7 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::cli::backtest::declared::{Declared, Weighing};
 use crate::cli::backtest::observed::{ACCEPTED, Around, SourceLists, observed};
 use crate::cli::backtest::texts::Texts;
-use crate::domain::answer::{TEXT_NAME, Variant};
+use crate::domain::answer::{TEXT_NAME, Turn, Variant};
 use crate::domain::fleet::Provenance;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
@@ -119,7 +119,8 @@ pub(crate) async fn replay(
             let new = learned.iter().filter_map(|list| text_of(&lists, *list)).collect::<Vec<_>>();
             texts.extend(store.texts(&new).await?);
         }
-        let knows_way = beats.iter().flat_map(|beat| &beat.asks).any(|ask| ask.shape.variant == Variant::Fresh);
+        let mut of_canaries = beats.iter().flat_map(|beat| &beat.asks).filter(|ask| ask.shape.turn != Turn::Harvested);
+        let knows_way = of_canaries.any(|ask| ask.shape.variant == Variant::Fresh);
         for replay in &mut replays {
             beats.iter().for_each(|past| replay.beat(past, (&lists, &texts), knows_way));
         }

@@ -171,7 +171,7 @@ async fn a_month_replayed_is_what_happened_and_under_other_rules_what_these_make
     let store = Readers::beside(&folder.path().join("serin.db")).await.unwrap();
     let stretch = Stretch { from: start, until: month.now };
     let (then, happened) = happened(&store, stretch.from, stretch.until).await;
-    assert_eq!(then.len(), 15, "a month in which each trouble is told: {:#?}", lines(&then));
+    assert_eq!(then.len(), 16, "a month in which each trouble is told: {:#?}", lines(&then));
     let id = &month.runtime.monitor.id;
     let again = async |way: &Weighing| {
         let span = (stretch.from, stretch.until);

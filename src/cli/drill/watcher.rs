@@ -124,7 +124,7 @@ impl Watcher {
         let freshness = self.state.signal(Signal::Freshness);
         let asked_at = self.state.sources_known_at(self.sources_asked_at);
         let source_pages = source_pages(&self.monitor, freshness, asked_at, spare, self.now);
-        let further = Further { canaries: further, called_for: is_any_wrong, altered };
+        let further = Further { canaries: further, called_for: is_any_wrong, altered, harvest: None };
         let (mut seen, outcome, profile) = self.observe(asks, further, source_pages).await;
         // As in the daemon: judged, and nobody else reads them.
         let asked = seen.asks.iter_mut().chain(seen.altered.as_deref_mut());

@@ -282,7 +282,7 @@ impl Definition {
     }
 
     fn search(&mut self, search: &Search) {
-        let Search { tool, query, arguments, results, fields, by_columns, said, per_beat, fresh } = search;
+        let Search { tool, query, arguments, results, fields, by_columns, said, per_beat, fresh, harvest } = search;
         self.key("search.tool").optional(tool.as_deref());
         self.key("search.query");
         match &query[..] {
@@ -309,6 +309,7 @@ impl Definition {
         self.added("search.error", sign(|said| &said.error), Self::text);
         self.added("search.empty", sign(|said| &said.empty), Self::text);
         self.added("search.fresh", matches!(fresh, Fresh::Off).then_some("off"), Self::text);
+        self.added("search.harvest", harvest.then_some(()), |said, ()| said);
         let given = if let Fresh::Given(given) = fresh { Some(given) } else { None };
         self.added("search.fresh_arguments", given, |said, given| {
             said.texts(given.iter().flat_map(|(name, json)| [name.as_str(), json]).collect::<Vec<_>>().into_iter())

@@ -146,6 +146,10 @@ const KEYS: &[(&str, &str)] = &[
     ),
     ("monitors.search.fresh_arguments", "The arguments that keep caches out, such as { cache: bypass }."),
     ("monitors.search.fresh_arguments.*", "The argument's value, as JSON has it."),
+    (
+        "monitors.search.harvest",
+        "Whether sentences out of answers are asked back, each once and of their own server only: true or false. Default false.",
+    ),
     ("monitors.canaries", "Searches whose right answer is known: a list, or a golden set by its file."),
     (
         "monitors.canaries.file",

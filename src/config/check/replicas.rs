@@ -11,10 +11,11 @@ use crate::domain::monitor::{Canary, Likeness, Monitor, MonitorId, Original};
 
 /// Keys of a search that decide how often and past which caches it is called, and how its text is read where it is no list:
 /// two servers may differ in them and bring the same lists.
-const MAY_DIFFER: [&str; 6] = [
+const MAY_DIFFER: [&str; 7] = [
     "search.per_beat",
     "search.fresh",
     "search.fresh_arguments",
+    "search.harvest",
     "search.error",
     "search.empty",
     "search.fields.total",

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::config::check::answer_text;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
+use crate::config::check::reach::flag;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue};
@@ -59,7 +60,8 @@ pub(in crate::config) fn search(
     reachable(checker, &places, &arguments);
     let (fields, by_columns, said) = answers(checker, layers);
     let per_beat = per_beat(checker, layers, canaries);
-    let search = Search { tool, query, arguments, results, fields, by_columns, said, per_beat, fresh };
+    let harvest = harvest(checker, layers, &fresh, canaries);
+    let search = Search { tool, query, arguments, results, fields, by_columns, said, per_beat, fresh, harvest };
     SearchRead { search, results_asked }
 }
 
@@ -126,6 +128,21 @@ fn fresh(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, query: &
         _ if is_off => Fresh::Off,
         _ => given.map_or(Fresh::Found, Fresh::Given),
     }
+}
+
+/// `harvest`: whether sentences out of answers are asked back, of a server that minds no further questions.
+fn harvest(checker: &mut Checker<'_>, layers: Layers<'_, '_>, fresh: &Fresh, canaries: usize) -> bool {
+    let is_on = layers.get("harvest").and_then(|entry| flag(checker, "'harvest'", entry)).unwrap_or(false);
+    if let Some(own) = layers.own("harvest").filter(|_| is_on && (canaries == 0 || *fresh == Fresh::Off)) {
+        let (message, mend) = match fresh {
+            Fresh::Off => ("'fresh: off' asks nothing but canaries", "leave one of them out"),
+            _ => {
+                ("there are no canaries, and so no answers to take sentences from", "declare canaries, or leave it out")
+            }
+        };
+        checker.report(Diagnostic::new(own.value.place, message).help(mend));
+    }
+    is_on && canaries > 0 && *fresh != Fresh::Off
 }
 
 fn per_beat(checker: &mut Checker<'_>, layers: Layers<'_, '_>, canaries: usize) -> u32 {

@@ -17,8 +17,9 @@ use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Retention;
 use crate::domain::monitor::Canary;
-use crate::domain::observation::{Phases, Stage, Step, ToolsSeen};
+use crate::domain::observation::{Harvested, Phases, Stage, Step, ToolsSeen};
 use crate::domain::pinned::{Pinned, PinnedCanary, Relation};
+use crate::domain::quality::harvest::HARVESTED;
 use crate::domain::tools::{Drift, Listing, ToolSeen};
 
 /// Days of the month.
@@ -38,6 +39,7 @@ pub(crate) fn yaml(rules: &str, err: &str) -> String {
          \x20 - id: docs\n\
          \x20   url: http://127.0.0.1:9/mcp\n\
          \x20   every: {EVERY_MIN}m\n\
+         \x20   search: {{ harvest: true }}\n\
          \x20   canaries:\n\
          \x20     - {{ id: life, query: how long does a token live, expect: [auth/tokens.md], kind: meaning }}\n\
          \x20     - {{ id: err, query: ERR-4417, {err}, kind: keyword }}\n\
@@ -140,6 +142,11 @@ fn capitals(seen: &mut Observation) {
     altered.for_each(|ask| ask.result = Some(Ok(hits(&["other.md"]))));
 }
 
+/// Sentences that are asked back bring other sources than theirs.
+fn forgetful(seen: &mut Observation) {
+    seen.harvested.iter_mut().for_each(|harvested| harvested.rank = None);
+}
+
 fn failing(seen: &mut Observation) {
     for ask in &mut seen.asks {
         ask.result = Some(Err(Fault { kind: FaultKind::ToolError, detail: "as seen".to_owned() }));
@@ -150,6 +157,19 @@ fn drifted(seen: &mut Observation) {
     let (was, is) = (tools("v1"), tools("v2"));
     let drift = Drift::by_hashes(&was.hash, &was.tools, &is.tools);
     seen.tools = Some(ToolsSeen { drift: Some(Arc::new(drift)), ..is });
+}
+
+/// A sentence that brought its source: more often than a server is asked for one, that a month is enough to know it.
+fn sentence_found() -> Harvested {
+    let ask = Ask {
+        canary: HARVESTED.to_owned(),
+        variant: Variant::Fresh,
+        turn: Turn::Harvested,
+        elapsed: Duration::from_millis(130),
+        fresh_connection: false,
+        result: Some(Ok(Answer { bytes: 900, ..Answer::default() })),
+    };
+    Harvested { ask, rank: Some(1) }
 }
 
 fn step(stage: Stage, ms: u64, fault: Option<FaultKind>) -> Step {
@@ -188,6 +208,7 @@ fn troubles() -> Vec<Trouble> {
         trouble(5, 1, 5, refused),
         trouble(7, 0, 40, slow),
         trouble(9, 12, 4, wrong),
+        trouble(10, 12, 30, forgetful),
         trouble(12, 6, 60, wrong),
         trouble(15, 0, 30, failing),
         trouble(17, 4, 24, down),
@@ -324,6 +345,7 @@ impl Month {
             tools: Some(tools("v1")),
             asks: asks.into_iter().map(ask).collect(),
             altered: altered.map(|planned| Box::new(ask(planned))),
+            harvested: (kind == BeatKind::Scheduled).then(|| Box::new(sentence_found())),
             ..Observation::blank(monitor.id.clone(), kind, due, now)
         };
         if let Some(show) = show {

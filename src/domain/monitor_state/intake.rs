@@ -97,6 +97,7 @@ impl MonitorState {
                 self.index_sight.see(by.index, beat.now);
             }
         }
+        self.hear_harvested(&mut decided, beat);
         self.observe(decided, beat);
         let throttled = beat.seen.fault_before_search().is_some() && beat.outcome.finding(Signal::Errors).is_some();
         if throttled {

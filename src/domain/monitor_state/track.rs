@@ -2,12 +2,13 @@
 //! and whether a kind's hit rate fell.
 
 use crate::domain::answer::Turn;
+use crate::domain::classify;
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::hearing::CanaryScore;
 use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::observation::Stage;
-use crate::domain::outcome::Evidence;
+use crate::domain::outcome::{AskVerdict, Evidence};
 use crate::domain::quality::blips::{AfterInForce, BlipRecord};
 use crate::domain::quality::confirmation::{AnsweredBy, CanaryState};
 use crate::domain::quality::erosion::{BASELINE_ASKS, Erosion, KindAnswers, KindErosion, RECENT, Watch};
@@ -119,8 +120,16 @@ impl MonitorState {
     /// By what its canaries are judged beyond a single answer.
     pub fn canary_watch(&self, monitor: &Monitor) -> CanaryWatch {
         let scores = self.kind_scores(&monitor.canaries).into_iter();
-        let kinds = scores.map(|(kind, score)| KindWatch { kind, score, fall: self.fall_watch(kind, monitor) });
-        CanaryWatch { after: self.after_said(monitor), kinds: kinds.collect() }
+        let harvested = monitor.search.harvest.then(|| (CanaryKind::Harvested, self.harvested_score()));
+        let watch = |(kind, score)| KindWatch { kind, score, fall: self.fall_watch(kind, monitor) };
+        CanaryWatch { after: self.after_said(monitor), kinds: scores.chain(harvested).map(watch).collect() }
+    }
+
+    /// How many sentences that were asked back brought their source, of those that the baseline is of.
+    fn harvested_score(&self) -> CanaryScore {
+        let known = self.track.erosion.kinds().iter().find(|known| known.kind == CanaryKind::Harvested);
+        let (right, asked) = known.map_or((0, 0), |known| (known.right as usize, known.asked as usize));
+        CanaryScore { right, asked, not_asked: 0, since: None }
     }
 
     fn fall_watch(&self, kind: CanaryKind, monitor: &Monitor) -> FallWatch {
@@ -143,7 +152,7 @@ impl MonitorState {
     /// Puts a remembered track record back in force, as far as it is about the canaries that are declared now.
     pub fn restore_track_record(&mut self, record: TrackRecord, monitor: &Monitor) {
         self.track = record;
-        self.track.erosion.keep_of(&monitor.canaries);
+        self.track.erosion.keep_of(&monitor.canaries, monitor.search.harvest);
     }
 
     /// Enters what the beat decided.
@@ -154,6 +163,21 @@ impl MonitorState {
         for (kind, answers) in decided {
             self.track.erosion.observe(canaries, kind, answers, learns, limit);
         }
+    }
+
+    /// Takes in what came of a sentence that was asked back; what a cache gave rightly says nothing.
+    pub(super) fn hear_harvested(&mut self, decided: &mut Decided, beat: Beat<'_>) {
+        let Some((harvested, verdict)) = beat.seen.harvested.as_deref().zip(classify::harvested(beat.seen)) else {
+            return;
+        };
+        let is_of_index = beat.seen.reached_index(&harvested.ask);
+        let is_right = match verdict {
+            AskVerdict::Right { .. } if is_of_index => true,
+            AskVerdict::Wrong { .. } => false,
+            _ => return,
+        };
+        add(decided, CanaryKind::Harvested, KindAnswers { right: u32::from(is_right), asked: 1 });
+        self.index_sight.see(is_of_index, beat.now);
     }
 
     /// With what cause a hit rate that fell would open.
@@ -175,12 +199,7 @@ impl MonitorState {
             severity: rule.severity.min(Severity::Ticket),
             stage: Stage::Search,
             line: rule.line,
-            summary: format!(
-                "{} canaries are answered rightly less often: {}, {}",
-                worst.kind.slug(),
-                rate(worst),
-                before(worst)
-            ),
+            summary: format!("{}: {}, {}", fell_said(worst.kind), rate(worst), before(worst)),
             evidence: fell.iter().map(said).collect(),
             health: Vec::new(),
             counted: None,
@@ -188,10 +207,17 @@ impl MonitorState {
     }
 }
 
+fn fell_said(kind: CanaryKind) -> String {
+    match kind {
+        CanaryKind::Harvested => "sentences out of its own answers bring their sources back less often".to_owned(),
+        _ => format!("{} canaries are answered rightly less often", kind.slug()),
+    }
+}
+
 /// What bets against a hit rate are worth when its fall is told.
 fn erosion_limit(monitor: &Monitor) -> f64 {
     let is_declared = |kind: &&CanaryKind| monitor.canaries.iter().any(|canary| canary.kind == **kind);
-    Erosion::limit(AskRate::of(monitor), CanaryKind::ALL.iter().filter(is_declared).count())
+    Erosion::limit(AskRate::of(monitor), CanaryKind::ALL.iter().filter(is_declared).count(), monitor.search.harvest)
 }
 
 /// Takes one answer into the count of blips. `was`: where the canary stood before it, and after how many wrong answers.

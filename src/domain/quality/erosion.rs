@@ -14,6 +14,7 @@
 //!
 //! It is over when the kind's last [`RECENT`] observations are back at the baseline's bound.
 
+use crate::domain::calls::TWICE_EVERY;
 use crate::domain::monitor::{Canary, CanaryKind};
 use crate::domain::quality::blips::FALSE_PAGES_MAX;
 use crate::domain::quality::bound::{ONE_SIDED_99, lower};
@@ -78,8 +79,10 @@ pub(crate) enum Watch {
 
 impl Erosion {
     /// The limit of the capital: one alarm in as many observations as a monitor makes in 100 years, over all its kinds.
-    pub(crate) fn limit(rate: AskRate, kinds: usize) -> f64 {
-        let a_beat = rate.per_beat.min(kinds as f64);
+    /// `harvests`: whether sentences out of answers are a further kind, asked in one beat of [`TWICE_EVERY`] at most.
+    pub(crate) fn limit(rate: AskRate, kinds: usize, harvests: bool) -> f64 {
+        let harvested = if harvests { 1.0 / f64::from(TWICE_EVERY) } else { 0.0 };
+        let a_beat = rate.per_beat.min(kinds as f64) + harvested;
         (rate.beats * a_beat / FALSE_PAGES_MAX).max(1.0)
     }
 
@@ -110,9 +113,10 @@ impl Erosion {
         }
     }
 
-    /// Forgets kinds whose canaries are others now.
-    pub(crate) fn keep_of(&mut self, canaries: &[Canary]) {
-        self.kinds.retain(|known| known.canaries == definitions(canaries, known.kind));
+    /// Forgets kinds whose canaries are others now. `harvests`: whether sentences out of answers are asked back.
+    pub(crate) fn keep_of(&mut self, canaries: &[Canary], harvests: bool) {
+        let is_asked = |kind: CanaryKind| kind != CanaryKind::Harvested || harvests;
+        self.kinds.retain(|known| is_asked(known.kind) && known.canaries == definitions(canaries, known.kind));
     }
 
     /// Every kind that was asked.
@@ -145,6 +149,11 @@ impl KindErosion {
     /// What the bets of all sizes are worth together, each begun anew where it lost.
     pub(crate) fn worth(&self) -> f64 {
         worth(&self.capital)
+    }
+
+    /// Whether the next answer is news: the baseline is not known yet, the rate fell, or some bet against it stands.
+    pub(crate) fn waits(&self) -> bool {
+        self.bound().is_none() || self.is_eroded || self.capital.iter().any(|capital| *capital > 1.0)
     }
 
     /// How it stands.
@@ -259,7 +268,7 @@ mod tests {
     fn a_deeper_fall_is_told_sooner() {
         let kind = learnt(200);
         // Two a beat of four kinds at a beat a minute.
-        let limit = Erosion::limit(AskRate { beats: 525_600.0, per_beat: 2.0, canaries: 8.0 }, 4);
+        let limit = Erosion::limit(AskRate { beats: 525_600.0, per_beat: 2.0, canaries: 8.0 }, 4, false);
         let mut draw = Draw(7);
         let means: Vec<f64> = [0.0, 0.5, 0.7, 0.8]
             .into_iter()
@@ -307,9 +316,9 @@ mod tests {
         for kind in [CanaryKind::Keyword, CanaryKind::Mixed] {
             erosion.observe(&all, kind, one(true), true, 1e3);
         }
-        erosion.keep_of(&all);
+        erosion.keep_of(&all, false);
         assert_eq!(erosion.kinds().len(), 2);
-        erosion.keep_of(&canaries("another"));
+        erosion.keep_of(&canaries("another"), false);
         assert_eq!(erosion.kinds().iter().map(|known| known.kind).collect::<Vec<_>>(), [CanaryKind::Mixed]);
     }
 

@@ -70,7 +70,7 @@ pub(crate) fn lint(canary: &Canary, verdict: &AskVerdict, passages: &[SeenPassag
             Proof::Holds("right; its text says nothing that it may not say".to_owned())
         }
         CanaryKind::Negative => Proof::Holds("quiet now".to_owned()),
-        CanaryKind::Mixed => Proof::Holds(format!("found{rank}")),
+        CanaryKind::Mixed | CanaryKind::Harvested => Proof::Holds(format!("found{rank}")),
         _ if canary.expect.is_empty() => Proof::Holds("right; a text names no source to hold it against".to_owned()),
         _ if texts.iter().all(|text| text.is_empty()) => {
             Proof::Unknown(format!("found{rank}, and no text of {source} came with it"))

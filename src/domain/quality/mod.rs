@@ -5,7 +5,7 @@
 //! compared with), `confirmation` (many answers of one canary: a blip or an incident), `index_sight` (whether any of
 //! them came from the index), `canary_states` (all of a monitor's), `answers` (how many of many were right), `bound`
 //! (how far such a share may be trusted), `streak`, `blips` (how many wrong answers in a row are an incident),
-//! `erosion` (whether a hit rate falls slowly), `track_record` (what of all that is kept), `extent` (how far a fault
+//! `erosion` (whether a hit rate falls slowly), `harvest` (sentences out of answers, asked back), `track_record` (what of all that is kept), `extent` (how far a fault
 //! reaches), `arms` (which part of the search is broken), `changes` (what changed without harm), `replicas` (whether a
 //! replica answers as its original), `corpus` (whether
 //! sources go missing), `unarmed` (what checks need), `diagnosis` (many canaries: what is broken), `pinning` (what is
@@ -26,6 +26,7 @@ pub(crate) mod bound;
 pub(crate) mod streak;
 pub(crate) mod blips;
 pub(crate) mod erosion;
+pub(crate) mod harvest;
 pub(crate) mod track_record;
 pub(crate) mod extent;
 pub(crate) mod arms;

@@ -242,6 +242,11 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
 
 /// A sentence of the text, asked back as a person would.
 fn sentence(text: &str) -> Option<String> {
+    sentences(text).into_iter().find_map(question)
+}
+
+/// The whole sentences of a text, without what ends them.
+pub(super) fn sentences(text: &str) -> Vec<&str> {
     let ends = |c: char| matches!(c, '.' | '!' | '?' | ':' | '。');
     let mut from = 0;
     let mut sentences = Vec::new();
@@ -252,7 +257,7 @@ fn sentence(text: &str) -> Option<String> {
             from = at + c.len_utf8();
         }
     }
-    sentences.into_iter().find_map(question)
+    sentences
 }
 
 fn question(sentence: &str) -> Option<String> {

@@ -37,6 +37,12 @@ impl TrackRecord {
         self.erosion.observe_known(all_right);
     }
 
+    /// Whether answers to sentences that are asked back are waited for: too few came yet, or they fell, or may.
+    pub fn waits_for_harvested(&self) -> bool {
+        let known = self.erosion.kinds().iter().find(|known| known.kind == CanaryKind::Harvested);
+        known.is_none_or(KindErosion::waits)
+    }
+
     /// Bytes that it takes in memory.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(self.erosion.kinds())

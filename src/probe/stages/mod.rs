@@ -3,6 +3,7 @@
 pub(crate) mod secrets;
 pub(crate) mod declarations;
 pub(crate) mod search;
+pub(crate) mod harvest;
 pub(crate) mod source_list;
 pub(crate) mod steps;
 pub(crate) mod health_check;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -13,6 +14,7 @@ use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::observation::{Observation, Stage, Step};
 use crate::domain::pinned::Relation;
 use crate::domain::protocol::Era;
+use crate::domain::quality::harvest::Harvest;
 use crate::domain::quality::pinning;
 use crate::domain::schedule::PlannedAsk;
 use crate::domain::search::{FreshWay, Search};
@@ -35,6 +37,8 @@ use crate::tool_lists::tools;
 const ARGUMENTS_BYTES: usize = 64;
 /// Characters kept of one result's text, where texts are kept: no chunk is longer that is judged as one.
 const PASSAGE_CHARS_MAX: usize = 20_000;
+/// Characters of one result's text that sentences are taken from.
+const GATHERED_CHARS_MAX: usize = 4_000;
 
 pub(super) async fn search(
     caller: &mut Caller<'_>,
@@ -50,7 +54,8 @@ pub(super) async fn search(
     };
     let schema = tools.mirrored(&search_tool);
     let past_caches = way.map(|way| PastCaches::of(&monitor.search, way));
-    let tool = SearchTool { era, name: &search_tool, schema, past_caches };
+    let harvest = assignment.further.harvest.as_ref().map(|harvest| &*harvest.pool);
+    let tool = SearchTool { era, name: &search_tool, schema, past_caches, harvest };
     for planned in &assignment.asks {
         let Some(canary) = monitor.canaries.get(planned.canary) else {
             continue;
@@ -136,6 +141,8 @@ struct SearchTool<'t> {
     schema: &'t Value,
     /// None where it knows no way.
     past_caches: Option<PastCaches>,
+    /// What sentences of its answers are kept in, where any are.
+    harvest: Option<&'t Mutex<Harvest>>,
 }
 
 /// How a question gets past caches.
@@ -194,6 +201,9 @@ async fn ask_with(
     let reader = Reader { reads_text: canary.text.is_some() || needs_no_list, needs_no_list };
     let mut result = outcome.and_then(|raw| {
         let mut answer = read(caller, tool.era, &raw, reader)?;
+        if let Some(pool) = tool.harvest {
+            gather(pool, &raw, &caller.monitor().search);
+        }
         if caller.keeps_passages() {
             answer.passages = answer::passages_of(&raw, &caller.monitor().search, PASSAGE_CHARS_MAX);
         }
@@ -215,6 +225,13 @@ async fn ask_with(
     };
     steps.push(step);
     ask
+}
+
+/// Takes in what the texts of an answer say.
+pub(super) fn gather(pool: &Mutex<Harvest>, raw: &RawValue, search: &Search) {
+    let passages = answer::passages_of(raw, search, GATHERED_CHARS_MAX);
+    let mut pool = pool.lock();
+    passages.iter().for_each(|passage| pool.gather(&passage.source, &passage.text));
 }
 
 /// Reads an answer; what its era demands of a result comes before what a search's has to have.
@@ -242,7 +259,7 @@ pub(crate) async fn call_tool(
 }
 
 /// The same, its result as it came.
-async fn called(
+pub(super) async fn called(
     caller: &mut Caller<'_>,
     era: Era,
     tool: &str,

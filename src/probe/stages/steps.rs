@@ -25,6 +25,7 @@ use crate::probe::session::parameter_headers::unfit;
 use crate::probe::session::process_pool::{ProcessPool, leave, start_again, take_up};
 use crate::probe::stages::cross;
 use crate::probe::stages::cross::Differing;
+use crate::probe::stages::harvest;
 use crate::probe::stages::health_check::check_health;
 use crate::probe::stages::search::{fits, not_asked, search};
 use crate::probe::stages::source_list;
@@ -138,6 +139,9 @@ async fn converse(
     }
     if monitor.reach.cross_check && fits(caller, monitor) {
         Box::pin(cross::check(caller, differing, assignment, (opened.era, &tools), profile, seen)).await;
+    }
+    if assignment.further.harvest.is_some() {
+        Box::pin(harvest::ask_back(caller, (opened.era, &tools), assignment, seen)).await;
     }
     Some(opened)
 }

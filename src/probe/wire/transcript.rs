@@ -76,6 +76,8 @@ struct Record {
     given: Vec<String>,
     /// Messages at the tape's beginning that were looked through for them.
     looked_through: usize,
+    /// Whether what is said just now is left out.
+    is_paused: bool,
 }
 
 impl Transcript {
@@ -130,6 +132,16 @@ impl Transcript {
         self.record(|tape, at| tape.line(at, false, None, line, body));
     }
 
+    /// Leaves out what is said from here on.
+    pub(crate) fn pause(&self) {
+        self.record.lock().is_paused = true;
+    }
+
+    /// Goes on after a pause.
+    pub(crate) fn resume(&self) {
+        self.record.lock().is_paused = false;
+    }
+
     /// Something that is nobody's business, wherever it shows.
     pub(crate) fn hide(&self, secret: &str) {
         hide(&mut self.record.lock().given, secret);
@@ -138,6 +150,9 @@ impl Transcript {
     fn record(&self, keep: impl FnOnce(&mut Tape, Duration)) {
         let at = self.started.elapsed();
         let mut record = self.record.lock();
+        if record.is_paused {
+            return;
+        }
         keep(&mut record.tape, at);
         while record.tape.is_full() {
             // What goes may have told of secrets that show in what stays.
@@ -173,7 +188,7 @@ impl Transcript {
 
     /// Notes what the messages tell of secrets that were not looked through before.
     fn look_through(&self, record: &mut Record) {
-        let Record { tape, given, looked_through } = record;
+        let Record { tape, given, looked_through, is_paused: _ } = record;
         for message in tape.messages().skip(*looked_through) {
             if !matches!(message.what, What::Request | What::Response(_)) {
                 continue;

@@ -105,9 +105,10 @@ impl Readers {
     }
 }
 
-/// Whether a canary's own question was asked.
+/// Whether a canary's own question was asked, or a sentence out of an answer.
 fn is_asked(ask: &PastAsk) -> bool {
-    ask.shape.verdict != "not_asked" && !ask.shape.turn.is_altered()
+    let turn = ask.shape.turn;
+    ask.shape.verdict != "not_asked" && (turn == Turn::Harvested || !turn.is_altered())
 }
 
 fn lines(beat: &PastBeat) -> impl Iterator<Item = AskedLine> {

@@ -329,6 +329,11 @@ fn columns_and_signs_that_contradict_themselves() {
     for (sentence, search, expected) in rows {
         check(sentence, &with_monitor(&format!("search: {search}")), expected);
     }
+    check(
+        "there are no answers to take sentences from",
+        &with_monitor("search: { harvest: true }"),
+        &["5:24 there are no canaries, and so no answers to take sentences from => declare canaries, or leave it out"],
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::{check, with_monitor};
 #[test]
 fn rules_that_cannot_mean_what_they_say() {
     const TWO: &str = "canaries: [{ id: a, query: q, expect: [s] }, { id: b, query: q, expect: [s] }]\n";
-    let rows: [(&str, &str, &[&str]); 22] = [
+    let rows: [(&str, &str, &[&str]); 23] = [
         (
             "no results wanted",
             "search: { arguments: { top_k: 0 } }",
@@ -54,6 +54,11 @@ fn rules_that_cannot_mean_what_they_say() {
             ],
         ),
         ("none a beat", "search: { per_beat: 0 }", &["6:25 'per_beat' is out of its range: '0' => between 1 and 8"]),
+        (
+            "sentences of a server that is to be spared",
+            "search: { fresh: \"off\", harvest: true }",
+            &["6:38 'fresh: off' asks nothing but canaries => leave one of them out"],
+        ),
         ("nine a beat", "search: { per_beat: 9 }", &["6:25 'per_beat' is out of its range: '9' => between 1 and 8"]),
         (
             "more a beat than there are",

@@ -11,7 +11,8 @@ const ASKED_DIGITS: usize = 16;
 /// Stands in the lock for how a canary is asked and how its answer is read. What decides how often, whether past caches, or
 /// in which other words, is none of it.
 pub fn asked(search: &Search, canary: &Canary) -> String {
-    let Search { tool, query, arguments, results, fields, by_columns, said: _, per_beat: _, fresh: _ } = search;
+    let Search { tool, query, arguments, results, fields, by_columns, said: _, per_beat: _, fresh: _, harvest: _ } =
+        search;
     let mut said = of_canary(&Canary { also: Vec::new(), ..canary.clone() });
     said.optional(tool.as_deref()).texts(query.iter().map(String::as_str)).count(arguments.len());
     for (name, json) in arguments {

@@ -57,6 +57,8 @@ const FURTHER: &[&str] = &[
     // turns of an altered question
     "fewer",
     "respelled",
+    // what is asked of no canary
+    "harvested",
 ];
 
 /// The words by their numbers; a number that means nothing yet has none.
