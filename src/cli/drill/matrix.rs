@@ -21,7 +21,7 @@ pub(super) enum Naming {
     Otherwise,
     /// Nobody was told, and an expected source had lost its rank.
     Missed,
-    /// Nobody was told, and every expected source kept its rank.
+    /// Nobody was told more than a change, and every expected source kept its rank.
     Unseen,
     /// It harms nobody, and nobody was woken.
     Quiet,

@@ -188,7 +188,8 @@ pub(super) async fn run(stand: &Stand, baseline: &Baseline, case: &Case, seed: u
         watcher.beat().await;
     }
     let told = std::mem::take(&mut watcher.told);
-    let kept = if told.is_empty() && !case.is_benign() {
+    let is_noticed = told.iter().all(|told| told.severity == Severity::Notice) && !is_named(&told, expected);
+    let kept = if is_noticed && !case.is_benign() {
         Some(
             ranks(&watcher.survey(Variant::Fresh).await) == healthy && {
                 ranks(&watcher.survey(Variant::Plain).await) == healthy
@@ -226,8 +227,9 @@ fn naming(case: &Case, told: &[Told], expected: &[FailureReason], kept: Option<b
         _ if case.is_benign() && told.iter().any(|told| is_loud(&told)) => Naming::Woken,
         _ if case.is_benign() => Naming::Quiet,
         (Some(right), ..) => Naming::Right { beats: right.beat },
+        // What changed is noticed, and that it harms anybody cannot be seen.
+        (None, _, Some(true)) => Naming::Unseen,
         (None, Some(_), _) => Naming::Otherwise,
-        (None, None, Some(true)) => Naming::Unseen,
         (None, None, _) => Naming::Missed,
     }
 }

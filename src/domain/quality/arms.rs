@@ -27,8 +27,15 @@ const SAME_SET: f64 = 0.6;
 /// Canaries that kept their source, before chunks are said to be cut anew; and how many of them have to show it.
 const RECUT_MIN: usize = 6;
 const RECUT_SHARE: f64 = 0.8;
-/// Canaries of other kinds that all keep their source, so that sources can hardly be missing.
+/// Canaries of other kinds that all keep their source, so that sources can hardly be missing; and of which the lists say
+/// whether sources are.
 const OTHERS_KEPT_MIN: usize = 8;
+/// What vectors find stays where words alone bring nothing, and goes where sources do: of questions in other words the lists
+/// are alike as sets by a median of 1.00 there, and of .25 to .67 here.
+const VECTORS_STAY: f64 = 0.75;
+/// Where the index has holes all lists lose sources, whoever kept the one that is asked for: medians of .38 to .50, where a
+/// reranker that is gone leaves .75 and a corpus that grew by a third 1.00.
+const TORN_BELOW: f64 = 0.6;
 
 /// What one canary that was asked since the fault began says of it.
 #[derive(Debug, Clone, Copy)]
@@ -224,6 +231,19 @@ fn vectors(seen: &[Symptom]) -> Named {
     }
 }
 
+/// Names holes in the index where a question or two in other words lost their source, none by words did, and the lists of all
+/// others are torn: whoever edits a document changes that one. For what [`broken`] names nothing by.
+pub(crate) fn torn(seen: &[Symptom]) -> Option<Named> {
+    use FailureReason as R;
+    let (keyword, meaning) = (Tally::of(seen, CanaryKind::Keyword), Tally::of(seen, CanaryKind::Meaning));
+    let kept = seen.iter().filter(|one| !one.is_lost && !one.is_text && one.kind != CanaryKind::Negative);
+    let alike: Vec<f64> = kept.filter_map(|one| Some(one.overlap?.jaccard)).collect();
+    let are_torn = alike.len() >= OTHERS_KEPT_MIN && median(alike).is_some_and(|alike| alike <= TORN_BELOW);
+    let are_of_vectors = meaning.lost > 0 && keyword.lost == 0 && keyword.asked >= LOST_MIN;
+    (are_torn && are_of_vectors && !most(lost(seen).map(|one| one.is_empty)))
+        .then_some(Named::likelier(R::IndexUnreachableVectors, R::CorpusTruncated))
+}
+
 /// Questions by words fail, and those in other words are answered.
 fn words_lost(seen: &[Symptom], keyword: Tally) -> Option<Named> {
     use FailureReason as R;
@@ -234,10 +254,17 @@ fn words_lost(seen: &[Symptom], keyword: Tally) -> Option<Named> {
     }
     let mut elsewhere = lost(seen).filter_map(|one| one.source_elsewhere).peekable();
     let is_known = elsewhere.peek().is_some();
-    if elsewhere.any(|found| found) {
+    let by_vectors = seen.iter().filter(|one| one.kind == CanaryKind::Meaning && !one.is_lost && !one.is_text);
+    let alike = median(by_vectors.filter_map(|one| Some(one.overlap?.jaccard)).collect());
+    let vectors_stay = alike.map(|alike| alike >= VECTORS_STAY);
+    // A source that another question still gets may have lost the chunk that this one is about.
+    if vectors_stay != Some(false) && elsewhere.any(|found| found) {
         return Some(Named::surely(R::KeywordArmDown));
     }
-    let may_be_gone = is_known && !keyword.is_whole() && others().count() < OTHERS_KEPT_MIN;
+    let may_be_gone = match vectors_stay {
+        Some(stay) => !stay,
+        None => is_known && !keyword.is_whole() && others().count() < OTHERS_KEPT_MIN,
+    };
     Some(if may_be_gone {
         Named::likelier(R::CorpusTruncated, R::KeywordArmDown)
     } else {

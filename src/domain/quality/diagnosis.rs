@@ -8,7 +8,7 @@ use chrono::SecondsFormat;
 use crate::domain::monitor::Canary;
 use crate::domain::outcome::{AskVerdict, Evidence};
 use crate::domain::pinned::Pinned;
-use crate::domain::quality::arms::{Named, Symptom, broken};
+use crate::domain::quality::arms::{Named, Symptom, broken, torn};
 use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
 use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::changes::{Compared, Judged, lists_moved, scores_moved};
@@ -106,6 +106,7 @@ pub(crate) fn diagnose(
     let wrong: Vec<(&Canary, &CanaryState)> = roll.wrong().collect();
     let cached = of_cache(&wrong, &roll);
     let is_cached = cached.is_some();
+    let mut is_torn = false;
     let (symptom, alike) = cached.unwrap_or_else(|| reason(&wrong));
     let named = (!is_cached).then(|| {
         // What lost its source says which part is broken, however many others are only malformed.
@@ -132,7 +133,10 @@ pub(crate) fn diagnose(
                 let broken_first =
                     broken(false).filter(|named| !is_regraded || named.reason != FailureReason::CorpusTruncated);
                 let named = broken_first.or_else(scorer).or_else(|| broken(known.is_steady));
-                known.with_missing(named, symptom)
+                let may_be_torn = symptom == FailureReason::WrongResults && horizon.turned_at.is_none();
+                let torn = torn(&seen).filter(|_| named.is_none() && may_be_torn);
+                is_torn = torn.is_some();
+                known.with_missing(named.or(torn), symptom)
             }
         }
     });
@@ -146,12 +150,14 @@ pub(crate) fn diagnose(
     let mut wrong_so = wrong.iter().filter(|(_, state)| is_wrong_so(state)).peekable();
     let by_text =
         wrong_so.peek().is_some() && wrong_so.all(|(canary, _)| canary.text.is_some() && canary.expect.is_empty());
-    let is_slide = named.is_none() && symptom == FailureReason::WrongResults && are_lower(&wrong, extent.asked);
+    // That other lists are torn says why, and makes it no worse.
+    let is_unnamed = named.is_none() || is_torn;
+    let is_slide = is_unnamed && symptom == FailureReason::WrongResults && are_lower(&wrong, extent.asked);
     let missing =
         known.missing.filter(|_| named.as_ref().is_some_and(|named| named.reason == FailureReason::CorpusTruncated));
     let lower = if is_slide { "sources come lower than they may: " } else { "" };
-    let cause = named.as_ref().map_or_else(|| lower.to_owned(), |named| format!("{}: ", named.said()));
-    let said = |tense| format!("{cause}{}", extent.said(symptom, by_text, tense, horizon.now));
+    let cause = named.as_ref().map_or_else(String::new, |named| format!("{}: ", named.said()));
+    let said = |tense| format!("{lower}{cause}{}", extent.said(symptom, by_text, tense, horizon.now));
     let now = if extent.stands() { said(Tense::Now) } else { extent.turning(horizon.now) };
     Some(Diagnosis {
         reason: named.as_ref().map_or(symptom, |named| named.reason),

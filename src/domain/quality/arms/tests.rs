@@ -115,6 +115,17 @@ fn a_half_that_is_gone_is_named_by_what_the_other_still_finds() {
         WRONG,
         Some(gone),
     );
+    let by_words = |rbo: f64, jaccard: f64| {
+        let others = like([kept(3, KEYWORD), kept(8, MEANING)].concat(), rbo, jaccard);
+        [elsewhere(lost(3, KEYWORD), true), others]
+    };
+    check("what vectors find is what it was", &by_words(1.0, 1.0), WRONG, Some(there));
+    check(
+        "what vectors find is torn: a source that others still get lost the chunk",
+        &by_words(0.8, 0.5),
+        WRONG,
+        Some("corpus_truncated or keyword_arm_down"),
+    );
     check(
         "lists are cut, whoever asks",
         &[lost(3, KEYWORD), kept(21, KEYWORD), long(kept(24, MEANING), 0.2)],
@@ -156,6 +167,27 @@ fn what_is_lost_in_part_is_missing_or_not_reached() {
     check("another kind is lost too", &[kept(1, MIXED), lost(1, own), lost(1, MEANING)], WRONG, None);
     check("nobody else was asked", &[lost(1, own), kept(1, CanaryKind::Negative)], WRONG, None);
     check("two edited documents", &[kept(24, KEYWORD), lost(2, MEANING), kept(22, MEANING)], WRONG, None);
+}
+
+#[test]
+fn one_question_is_lost_and_all_lists_are_torn() {
+    let rows = [
+        (lost(1, MEANING), 6, 0.45, Some(UNREACHED), "70 % of vectors unreachable, of which one canary shows it"),
+        (lost(1, MEANING), 6, 0.75, None, "a reranker that is gone leaves more"),
+        (lost(1, MEANING), 6, 1.0, None, "an edited document changes itself"),
+        (lost(1, MEANING), 0, 0.45, None, "nobody asked by words"),
+        (long(lost(1, MEANING), 0.0), 6, 0.45, None, "nothing at all is found"),
+        (lost(1, MIXED), 6, 0.45, None, "vectors are not shown to be it"),
+        (lost(1, KEYWORD), 6, 0.45, None, "words are"),
+    ];
+    for (gone, by_words, jaccard, expected, sentence) in rows {
+        let others = like([kept(by_words, KEYWORD), kept(10, MEANING)].concat(), 0.7, jaccard);
+        let said =
+            torn(&[gone, others].concat()).map(|named| format!("{} or {}", named.reason, named.or_else.unwrap()));
+        assert_eq!(said.as_deref(), expected, "{sentence}");
+    }
+    let few = like([kept(3, KEYWORD), kept(4, MEANING)].concat(), 0.7, 0.4);
+    assert_eq!(torn(&[lost(1, MEANING), few].concat()), None, "seven lists say too little");
 }
 
 #[test]
