@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::cli::logging::LogFormat;
 use crate::cli::{
     accept, ack, backtest, backup, bench, canary, check, demo, drill, export, incidents, init, logging, manual, mcp,
-    pin, plan, probe, recheck, restore, run, said_once, schema, status,
+    pin, plan, probe, recheck, restore, route, run, said_once, schema, status,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -33,6 +33,7 @@ enum Command {
     Check(check::CheckArgs),
     Schema(schema::SchemaArgs),
     Plan(plan::PlanArgs),
+    Route(route::RouteArgs),
     Backtest(backtest::BacktestArgs),
     Probe(probe::ProbeArgs),
     Pin(pin::PinArgs),
@@ -70,6 +71,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => return check::run(args),
         Command::Schema(args) => return schema::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Route(args) => route::run(args),
         Command::Backtest(args) => wait(backtest::run(args)),
         Command::Init(args) => wait(init::command(args)),
         Command::Run(args) => wait(run::run(args, logging)),

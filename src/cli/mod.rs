@@ -6,6 +6,7 @@ pub(crate) mod run;
 pub mod check;
 pub(crate) mod schema;
 pub(crate) mod plan;
+pub(crate) mod route;
 pub mod backtest;
 mod observe;
 pub(crate) mod probe_json;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::cli::config_file::ConfigFile;
 use crate::cli::known_ids::listed;
@@ -214,9 +214,11 @@ fn ids(all: &[MonitorId]) -> String {
 fn change_line(change: &TopicChange) -> String {
     let reach = |reach: &Option<Addressees>| {
         let Some(reach) = reach else { return "not judged".to_owned() };
-        let to = if reach.to.is_empty() { "nobody".to_owned() } else { reach.to.join(", ") };
-        let fallback = reach.fallback.as_ref().map(|name| format!(" (else {name})")).unwrap_or_default();
-        format!("{} to {to}{fallback}", reach.severity.slug())
+        let one = |(name, fallback): &(String, Option<String>)| {
+            format!("{name}{}", fallback.as_ref().map(|name| format!(" (else {name})")).unwrap_or_default())
+        };
+        let to = reach.to.iter().map(one).collect::<Vec<_>>().join(", ");
+        format!("{} to {}", reach.severity.slug(), if to.is_empty() { "nobody" } else { &to })
     };
     format!("{}: {} → {}", topic(change), reach(&change.before), reach(&change.after))
 }
@@ -231,9 +233,11 @@ fn topic(change: &TopicChange) -> String {
 
 fn as_json(plan: &ChangePlan) -> Value {
     let reach = |reach: &Option<Addressees>| {
-        reach
-            .as_ref()
-            .map(|reach| json!({ "severity": reach.severity.slug(), "to": reach.to, "fallback": reach.fallback }))
+        reach.as_ref().map(|reach| {
+            let to: Vec<&String> = reach.to.iter().map(|(name, _)| name).collect();
+            let with = reach.to.iter().filter_map(|(name, fallback)| Some((name.clone(), fallback.clone()?.into())));
+            json!({ "severity": reach.severity.slug(), "to": to, "fallbacks": with.collect::<Map<_, _>>() })
+        })
     };
     let address = |all: &[(MonitorId, String)]| {
         all.iter().map(|(id, url)| json!({ "id": id.as_str(), "url": url })).collect::<Vec<_>>()

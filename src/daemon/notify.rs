@@ -16,7 +16,7 @@ use crate::domain::paging::tell::{Asked, Telling, tell};
 use crate::domain::quality::extent::clock;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
-use crate::domain::route::{Subject, first_match};
+use crate::domain::route::{Hearer, Subject, hearers};
 use crate::domain::rule_text;
 use crate::domain::wording::span;
 use crate::store::Store;
@@ -188,13 +188,15 @@ impl Notifier<'_> {
             labels: &self.monitor.labels,
             monitor: self.monitor.id.as_str(),
         };
-        let Some(route) = first_match(&self.fleet.routes, subject) else { return Vec::new() };
-        let addressee = |name: &String| Addressee {
-            receiver: name.clone(),
-            receiver_hash: self.fleet.receiver(name).map_or_else(String::new, |found| found.definition_hash.clone()),
-            fallback: route.fallback.clone(),
+        let addressee = |one: Hearer<'_>| {
+            let declared = self.fleet.receiver(one.receiver);
+            Addressee {
+                receiver: one.receiver.to_owned(),
+                receiver_hash: declared.map_or_else(String::new, |found| found.definition_hash.clone()),
+                fallback: one.fallback.map(str::to_owned),
+            }
         };
-        route.to.iter().map(addressee).collect()
+        hearers(&self.fleet.routes, subject).into_iter().map(addressee).collect()
     }
 
     /// Whoever was told, and whom its route names now.

@@ -1,11 +1,11 @@
-//! Who hears of what: the first route that matches.
+//! Who hears of what: the first route that matches, and those behind it where it says so.
 
 use std::collections::BTreeMap;
 
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 
-/// An entry of `routes:`; the first that fits decides.
+/// An entry of `routes:`; the first that fits decides, and where it goes on, the next that fits as well.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Route {
     /// What it wants to hear of; every given part has to fit.
@@ -14,6 +14,8 @@ pub struct Route {
     pub to: Vec<String>,
     /// Name of the receiver that hears of it where one of `to` cannot be reached.
     pub fallback: Option<String>,
+    /// Whether routes behind it are asked too.
+    pub goes_on: bool,
     /// The line of the file, from 1.
     pub line: u32,
 }
@@ -43,8 +45,46 @@ pub(crate) struct Subject<'a> {
     pub monitor: &'a str,
 }
 
-pub(crate) fn first_match<'a>(routes: &'a [Route], subject: Subject<'_>) -> Option<&'a Route> {
-    routes.iter().find(|route| fits(&route.matches, subject))
+/// A receiver that is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hearer<'a> {
+    /// Its name.
+    pub receiver: &'a str,
+    /// Who hears of it where it cannot be reached.
+    pub fallback: Option<&'a str>,
+    /// The line of the first route that names it, from 1.
+    pub line: u32,
+}
+
+/// Whom the routes tell, each once, in the order of the file: a route that does not go on is the last one asked. The file has
+/// no two fallbacks for one receiver.
+pub(crate) fn hearers<'a>(routes: &'a [Route], subject: Subject<'_>) -> Vec<Hearer<'a>> {
+    let mut all: Vec<Hearer<'a>> = Vec::new();
+    for route in routes.iter().filter(|route| fits(&route.matches, subject)) {
+        for receiver in &route.to {
+            let fallback = route.fallback.as_deref();
+            match all.iter_mut().find(|known| known.receiver == receiver) {
+                Some(known) => known.fallback = known.fallback.or(fallback),
+                None => all.push(Hearer { receiver, fallback, line: route.line }),
+            }
+        }
+        if !route.goes_on {
+            break;
+        }
+    }
+    all
+}
+
+/// Whether something may fit both.
+pub(crate) fn overlap(one: &Match, other: &Match) -> bool {
+    fn shared<T: PartialEq>(one: &[T], other: &[T]) -> bool {
+        one.is_empty() || other.is_empty() || one.iter().any(|value| other.contains(value))
+    }
+    shared(&one.severity, &other.severity)
+        && shared(&one.signal, &other.signal)
+        && shared(&one.reason, &other.reason)
+        && shared(&one.monitor, &other.monitor)
+        && one.labels.iter().all(|(key, value)| other.labels.get(key).is_none_or(|theirs| theirs == value))
 }
 
 fn fits(wanted: &Match, subject: Subject<'_>) -> bool {
@@ -62,7 +102,7 @@ mod tests {
     use super::*;
 
     fn route(to: &str, matches: Match) -> Route {
-        Route { matches, to: vec![to.to_owned()], fallback: None, line: 1 }
+        Route { matches, to: vec![to.to_owned()], line: 1, ..Route::default() }
     }
 
     #[test]
@@ -96,7 +136,54 @@ mod tests {
             (about(ticket, Some(Signal::Availability), timeout, "wiki"), None, "nothing fits"),
         ];
         for (subject, to, sentence) in rows {
-            assert_eq!(first_match(&routes, subject).map(|route| route.to[0].as_str()), to, "{sentence}");
+            let told = hearers(&routes, subject);
+            assert_eq!(told.first().map(|one| one.receiver), to, "{sentence}");
+            assert!(told.len() < 2, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_route_that_goes_on_is_not_the_last() {
+        let labels = BTreeMap::new();
+        let about = |severity| Subject { severity, signal: None, reason: None, labels: &labels, monitor: "docs" };
+        let page = Match { severity: vec![Severity::Page], ..Match::default() };
+        let named = |to: &[&str], fallback: Option<&str>, goes_on, line| Route {
+            to: to.iter().map(|name| (*name).to_owned()).collect(),
+            fallback: fallback.map(str::to_owned),
+            goes_on,
+            line,
+            ..Route::default()
+        };
+        let routes = [
+            named(&["log"], None, true, 1),
+            Route { matches: page, ..named(&["oncall", "log"], Some("mail"), true, 2) },
+            named(&["mail", "oncall"], None, false, 3),
+            named(&["never"], None, false, 4),
+        ];
+        let said = |severity| -> Vec<String> {
+            let all = hearers(&routes, about(severity));
+            all.iter().map(|one| format!("{} {:?} {}", one.receiver, one.fallback, one.line)).collect()
+        };
+        assert_eq!(said(Severity::Page), [r#"log Some("mail") 1"#, r#"oncall Some("mail") 2"#, "mail None 3"]);
+        assert_eq!(said(Severity::Ticket), ["log None 1", "mail None 3", "oncall None 3"]);
+    }
+
+    #[test]
+    fn what_may_fit_both_is_told_from_what_cannot() {
+        let severity = |all: &[Severity]| Match { severity: all.to_vec(), ..Match::default() };
+        let label = |key: &str, value: &str| Match {
+            labels: BTreeMap::from([(key.to_owned(), value.to_owned())]),
+            ..Match::default()
+        };
+        let rows = [
+            (Match::default(), severity(&[Severity::Page]), true, "everything"),
+            (severity(&[Severity::Page]), severity(&[Severity::Ticket]), false, "two severities"),
+            (severity(&[Severity::Page, Severity::Ticket]), severity(&[Severity::Ticket]), true, "one of two"),
+            (label("team", "docs"), label("team", "search"), false, "two teams"),
+            (label("team", "docs"), label("env", "prod"), true, "a monitor may carry both"),
+        ];
+        for (one, other, expected, sentence) in rows {
+            assert_eq!((overlap(&one, &other), overlap(&other, &one)), (expected, expected), "{sentence}");
         }
     }
 }

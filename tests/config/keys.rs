@@ -106,6 +106,7 @@ fn others(value: &Value) -> Vec<Value> {
         "page",
         "ticket",
         "auto",
+        "warn",
         "notice",
         "get",
         "post",

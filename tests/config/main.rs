@@ -16,6 +16,7 @@ mod included;
 mod keys;
 mod pinned;
 mod plan;
+mod route;
 mod refused;
 mod schema;
 

@@ -193,7 +193,7 @@ fn machines_read_it_too() {
     assert_eq!(found["changes"], true);
     assert_eq!(found["changed"], json!([{ "id": "docs", "keys": ["rules.availability.severity"] }]));
     let change = &found["told"][0]["changes"][0];
-    assert_eq!(change["before"], json!({ "severity": "page", "to": ["oncall"], "fallback": "mail" }));
+    assert_eq!(change["before"], json!({ "severity": "page", "to": ["oncall"], "fallbacks": { "oncall": "mail" } }));
     assert_eq!((&change["signal"], &change["after"]["to"]), (&json!("availability"), &json!(["mail"])));
     let (code, text, _) = plan(OLD, OLD, &["--json"]);
     assert_eq!((code, serde_json::from_str::<Value>(&text).expect("JSON")["changes"].clone()), (Some(0), json!(false)));

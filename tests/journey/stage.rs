@@ -58,7 +58,8 @@ pub(crate) struct Expected {
 impl Stage {
     /// Starts a Serin on these entries of `monitors:`; pages go to inbox and mail, the rest to the inbox.
     pub(crate) async fn start(monitors: &str) -> Self {
-        Self::with("", "  - { match: { severity: page }, to: [inbox, mail] }\n  - { to: [inbox] }\n", monitors).await
+        Self::with("", "  - { to: [inbox], continue: true }\n  - { match: { severity: page }, to: [mail] }\n", monitors)
+            .await
     }
 
     /// Starts a Serin with further lines under `serin:`.

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::coverage;
 use crate::config::check::including;
 use crate::config::check::keys;
 use crate::config::check::monitors::{self, MonitorsRead};
@@ -68,7 +69,7 @@ pub(in crate::config) fn document(
     }
     if checker.found.errors() == 0 {
         let top = first.get("routes").or(declared.first().copied()).map(|entry| entry.place).unwrap_or_default();
-        routes::coverage(checker, &routes, &monitors.list, top);
+        coverage::coverage(checker, &routes, &monitors, (top, process.settings.refuses_unrouted));
         receivers.unused(checker, &routes, &process.internal);
     }
     let MonitorsRead { list, .. } = monitors;

@@ -36,6 +36,8 @@ pub struct ProcessSettings {
     pub token: Option<Secret>,
     /// What is logged; this part may change while the process lives.
     pub log: Log,
+    /// Whether a file is refused in which a page reaches nobody.
+    pub refuses_unrouted: bool,
 }
 
 /// Pages are served here where the file says nothing: for this machine only.
@@ -45,6 +47,8 @@ const DATABASE_DEFAULT: &str = "serin.db";
 const TOKEN_CHARS_MIN: usize = 16;
 /// A signing secret below this can be guessed.
 const IDENTITY_SECRET_MIN: usize = 16;
+/// What `unrouted` may say, and whether the file is refused then.
+const UNROUTED: [(&str, bool); 2] = [("warn", false), ("error", true)];
 /// Networks and names in one list; more is a mistake.
 const LIST_ITEMS_MAX: usize = 256;
 
@@ -91,8 +95,11 @@ pub(in crate::config) fn process(checker: &mut Checker<'_>, node: Option<&Node<'
     let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
     let trusted_proxies = get("trusted_proxies").map(|entry| proxies(checker, &entry.value)).unwrap_or_default();
     let log = get("log").map(|entry| logging::log(checker, entry)).unwrap_or_default();
+    let refuses_unrouted = get("unrouted").and_then(|entry| checker.choice("'unrouted'", &entry.value, &UNROUTED));
+    let refuses_unrouted = refuses_unrouted.unwrap_or(false);
+    let database = folder.join(database);
     ProcessSection {
-        settings: ProcessSettings { listen, trusted_proxies, database: folder.join(database), token, log },
+        settings: ProcessSettings { listen, trusted_proxies, database, token, log, refuses_unrouted },
         public_url: public_url(checker, get("public_url"), get("listen"), listen),
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),

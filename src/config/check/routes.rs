@@ -1,16 +1,15 @@
 //! `routes:`: who hears of what.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::process::names;
+use crate::config::check::reach::flag;
 use crate::config::check::receivers::Receivers;
 use crate::config::read::diagnostic::{DIAGNOSTICS_SHOWN_MAX, Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue};
-use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
-use crate::domain::route::{Match, Route};
+use crate::domain::route::{Match, Route, overlap};
 use crate::domain::signal::Signal;
 
 /// Each route is compared with those above it.
@@ -36,16 +35,33 @@ pub(in crate::config) fn routes(
         if checker.found.errors() > errors {
             continue;
         }
-        if let Some((_, above)) = found.iter().find(|(above, _)| catches_all_of(&above.matches, &route.matches)) {
+        let ends = |above: &Route| !above.goes_on && catches_all_of(&above.matches, &route.matches);
+        if let Some((_, above)) = found.iter().find(|(above, _)| ends(above)) {
             let diagnostic = Diagnostic::new(
                 item.place,
                 format!("route {} can never match: an earlier one catches all of it", at + 1),
             );
             checker.report(diagnostic.note(*above, "this one").help("put the narrower route first"));
         }
+        one_fallback_each(checker, &found, (&route, item.place));
         found.push((route, item.place));
     }
     found
+}
+
+/// Where a route goes on to another that names the same receiver, both have to name one fallback for it.
+fn one_fallback_each(checker: &mut Checker<'_>, above: &[(Route, TextSpan)], (route, place): (&Route, TextSpan)) {
+    let clash = |(earlier, _): &&(Route, TextSpan)| {
+        let differ = earlier.fallback.is_some() && route.fallback.is_some() && earlier.fallback != route.fallback;
+        let share = || earlier.to.iter().any(|name| route.to.contains(name));
+        earlier.goes_on && differ && share() && overlap(&earlier.matches, &route.matches)
+    };
+    let Some((earlier, first)) = above.iter().find(clash) else { return };
+    let both = |route: &Route| quoted(route.fallback.as_deref().unwrap_or_default());
+    let receiver = earlier.to.iter().find(|name| route.to.contains(name)).map(String::as_str).unwrap_or_default();
+    let message = format!("{} falls back to {} here, and to {} above", quoted(receiver), both(route), both(earlier));
+    let mend = "name one fallback for it, or leave `continue` out";
+    checker.report(Diagnostic::new(place, message).note(*first, "this route goes on to it").help(mend));
 }
 
 fn route(
@@ -77,7 +93,9 @@ fn route(
         }
         Some(name)
     });
-    Some(Route { matches, to: to.into_iter().map(|(name, _)| name).collect(), fallback, line: node.place.line })
+    let goes_on = fields.get("continue").and_then(|entry| flag(checker, "'continue'", entry)).unwrap_or(false);
+    let to = to.into_iter().map(|(name, _)| name).collect();
+    Some(Route { matches, to, fallback, goes_on, line: node.place.line })
 }
 
 fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &HashMap<String, TextSpan>) -> Match {
@@ -168,43 +186,6 @@ fn catches_all_of(wide: &Match, narrow: &Match) -> bool {
         && within(&wide.reason, &narrow.reason)
         && within(&wide.monitor, &narrow.monitor)
         && wide.labels.iter().all(|(key, value)| narrow.labels.get(key) == Some(value))
-}
-
-/// Warns of what is told to nobody, and of labels that no monitor carries.
-pub(in crate::config) fn coverage(
-    checker: &mut Checker<'_>,
-    routes: &[(Route, TextSpan)],
-    monitors: &[Arc<Monitor>],
-    top: TextSpan,
-) {
-    if !routes.iter().any(|(route, _)| route.matches == Match::default()) {
-        let place = routes.last().map_or(top, |(_, place)| *place);
-        let (message, mend) = if routes.is_empty() {
-            ("nobody is told of anything: there is no route", "declare `receivers`, and `routes` that lead to them")
-        } else {
-            (
-                "what no route matches is told to nobody",
-                "end `routes` with one that has no `match`, such as `- { to: [mail] }`",
-            )
-        };
-        checker.report(Diagnostic::warning(place, message).help(mend));
-    }
-    let carried: BTreeSet<(&str, &str)> = monitors
-        .iter()
-        .flat_map(|monitor| monitor.labels.iter())
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
-    for (route, place) in routes {
-        for (key, value) in
-            route.matches.labels.iter().filter(|(key, value)| !carried.contains(&(key.as_str(), value.as_str())))
-        {
-            let diagnostic = Diagnostic::warning(
-                *place,
-                format!("no monitor carries the label {}", quoted(&format!("{key}: {value}"))),
-            );
-            checker.report(diagnostic.help("so this route matches nothing: is it spelled as in `monitors`?"));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -82,10 +82,9 @@ pub struct TopicChange {
 pub struct Addressees {
     /// As the monitor's rules have it.
     pub severity: Severity,
-    /// Names of receivers in the order of the route; empty: nobody is told.
-    pub to: Vec<String>,
-    /// Who hears of it where one of them cannot be reached.
-    pub fallback: Option<String>,
+    /// Names of receivers in the order of the routes, each with who hears of it where it cannot be reached; empty: nobody
+    /// is told.
+    pub to: Vec<(String, Option<String>)>,
 }
 
 impl ChangePlan {
@@ -104,6 +103,7 @@ pub fn plan(old: &Loaded, new: &Loaded) -> ChangePlan {
         ("serin.database", old.settings.database == new.settings.database),
         ("serin.token", old.settings.token == new.settings.token),
         ("serin.log", old.settings.log == new.settings.log),
+        ("serin.unrouted", old.settings.refuses_unrouted == new.settings.refuses_unrouted),
     ];
     plan.rest.extend(settings.into_iter().filter(|(_, same)| !same).map(|(key, _)| key.to_owned()));
     let (old, new) = (&old.fleet, &new.fleet);
@@ -202,8 +202,5 @@ fn told(
 }
 
 fn by_topic(heard: Vec<Hearing>) -> BTreeMap<Topic, Addressees> {
-    heard
-        .into_iter()
-        .map(|Hearing { topic, severity, to, fallback }| (topic, Addressees { severity, to, fallback }))
-        .collect()
+    heard.into_iter().map(|Hearing { topic, severity, to }| (topic, Addressees { severity, to })).collect()
 }

@@ -11,7 +11,7 @@ use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
 use crate::domain::paging::explains::{Condition, explains};
 use crate::domain::paging::hold::TellingHold;
 use crate::domain::paging::tell::{Asked, tell};
-use crate::domain::route::{Subject, first_match};
+use crate::domain::route::{Subject, hearers};
 use crate::domain::signal::{Level, Phase, Reading, Signal};
 
 /// The order in which incidents are told: what may explain others before what it explains.
@@ -154,5 +154,5 @@ pub(super) fn is_heard(incident: &Incident, beat: Beat<'_>) -> bool {
         labels: &beat.monitor.labels,
         monitor: beat.monitor.id.as_str(),
     };
-    first_match(beat.routes, subject).is_some_and(|route| !route.to.is_empty())
+    !hearers(beat.routes, subject).is_empty()
 }

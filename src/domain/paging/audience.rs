@@ -4,7 +4,7 @@
 
 use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
-use crate::domain::route::{Route, Subject, first_match};
+use crate::domain::route::{Route, Subject, hearers};
 use crate::domain::signal::Signal;
 
 /// Something that can be found of a monitor, as far as routes tell it from others.
@@ -23,27 +23,39 @@ pub struct Topic {
 pub(crate) struct Hearing {
     pub topic: Topic,
     pub severity: Severity,
-    /// The receivers; empty: nobody.
-    pub to: Vec<String>,
-    /// Who hears of it where one of them cannot be reached.
-    pub fallback: Option<String>,
+    /// The receivers, each with who hears of it where it cannot be reached; empty: nobody.
+    pub to: Vec<(String, Option<String>)>,
 }
 
 /// Whom each finding of a monitor would reach. `apart` are the reasons to tell apart, see [`named`].
 pub(crate) fn audience(monitor: &Monitor, routes: &[Route], apart: &[FailureReason]) -> Vec<Hearing> {
     let mut found = Vec::new();
-    for signal in Signal::ALL.into_iter().filter(|signal| judged(monitor, *signal)) {
-        for (reason, class, severity) in loudness(monitor, signal) {
-            let topic = Topic { signal: Some(signal), reason: apart.contains(&reason).then_some(reason), class };
-            let one = hearing(monitor, routes, topic, Some(reason), severity);
-            if !found.contains(&one) {
-                found.push(one);
-            }
+    for (topic, severity) in topics(monitor) {
+        let apart = topic.reason.filter(|reason| apart.contains(reason));
+        let one = hearing(monitor, routes, Topic { reason: apart, ..topic }, topic.reason, severity);
+        if !found.contains(&one) {
+            found.push(one);
         }
     }
-    let restart = Topic { signal: None, reason: None, class: "" };
-    found.push(hearing(monitor, routes, restart, None, Severity::Notice));
     found
+}
+
+/// Everything that can be found of a monitor, each with its own reason, and how loud it is.
+pub(crate) fn topics(monitor: &Monitor) -> Vec<(Topic, Severity)> {
+    let signals = Signal::ALL.into_iter().filter(|signal| judged(monitor, *signal));
+    let of_signal = |signal: Signal| {
+        let topic =
+            move |(reason, class, severity)| (Topic { signal: Some(signal), reason: Some(reason), class }, severity);
+        loudness(monitor, signal).into_iter().map(topic)
+    };
+    let restart = (Topic { signal: None, reason: None, class: "" }, Severity::Notice);
+    signals.flat_map(of_signal).chain([restart]).collect()
+}
+
+/// What somebody would say of a monitor's topic to its routes.
+pub(crate) fn subject(monitor: &Monitor, topic: Topic, severity: Severity) -> Subject<'_> {
+    let (signal, reason) = (topic.signal, topic.reason);
+    Subject { severity, signal, reason, labels: &monitor.labels, monitor: monitor.id.as_str() }
 }
 
 /// The reasons that some route names.
@@ -62,15 +74,9 @@ fn hearing(
     reason: Option<FailureReason>,
     severity: Severity,
 ) -> Hearing {
-    let subject =
-        Subject { severity, signal: topic.signal, reason, labels: &monitor.labels, monitor: monitor.id.as_str() };
-    let route = first_match(routes, subject);
-    Hearing {
-        topic,
-        severity,
-        to: route.map(|route| route.to.clone()).unwrap_or_default(),
-        fallback: route.and_then(|route| route.fallback.clone()),
-    }
+    let told = hearers(routes, subject(monitor, Topic { reason, ..topic }, severity));
+    let to = told.iter().map(|one| (one.receiver.to_owned(), one.fallback.map(str::to_owned))).collect();
+    Hearing { topic, severity, to }
 }
 
 /// Whether anything is declared that the signal could judge.
@@ -153,7 +159,7 @@ mod tests {
     #[test]
     fn a_leak_between_tenants_is_told_of_where_some_canary_looks_for_it_and_as_a_page() {
         let matches = Match { reason: vec![FailureReason::TenantLeak], ..Match::default() };
-        let routes = [Route { matches, to: vec!["security".to_owned()], fallback: None, line: 1 }];
+        let routes = [Route { matches, to: vec!["security".to_owned()], line: 1, ..Route::default() }];
         let told = |monitor: &Monitor| {
             let found = audience(monitor, &routes, &named(&routes)).into_iter();
             found.filter(|one| one.topic.reason.is_some()).map(|one| (one.severity, one.to)).collect::<Vec<_>>()
@@ -174,12 +180,12 @@ mod tests {
             line: 1,
             definition_hash: String::new(),
         }];
-        assert_eq!(told(&monitor), [(Severity::Page, vec!["security".to_owned()])]);
+        assert_eq!(told(&monitor), [(Severity::Page, vec![("security".to_owned(), None)])]);
     }
 
     #[test]
     fn what_no_route_tells_apart_is_one_line() {
-        let route = |to: &str, matches: Match| Route { matches, to: vec![to.to_owned()], fallback: None, line: 1 };
+        let route = |to: &str, matches: Match| Route { matches, to: vec![to.to_owned()], line: 1, ..Route::default() };
         let named_reason = Match { reason: vec![FailureReason::Timeout], ..Match::default() };
         let routes = [
             route("net", named_reason),
@@ -191,7 +197,8 @@ mod tests {
         let line = |one: &Hearing| {
             let topic = one.topic.signal.map_or("restart", Signal::slug);
             let reason = one.topic.reason.map_or("", FailureReason::slug);
-            format!("{topic} {reason} {} {}: {}", one.topic.class, one.severity.slug(), one.to.join(","))
+            let to: Vec<&str> = one.to.iter().map(|(name, _)| &**name).collect();
+            format!("{topic} {reason} {} {}: {}", one.topic.class, one.severity.slug(), to.join(","))
         };
         assert_eq!(
             found.iter().map(line).collect::<Vec<_>>(),

@@ -9,7 +9,26 @@ use crate::{check, faults, lines, secrets, source, with_monitor, with_sections};
 fn receivers_and_routes() {
     const MAIL: &str =
         "serin: { smtp: { host: h, from: a@b.example } }\nreceivers: { mail: { email: { to: [a@b.example] } } }\n";
-    let rows: [(&str, String, &[&str]); 13] = [
+    let rows: [(&str, String, &[&str]); 16] = [
+        (
+            "two fallbacks for one receiver",
+            format!(
+                "{MAIL}  a: {{ email: {{ to: [a@b.example] }} }}\n  b: {{ email: {{ to: [a@b.example] }} }}\nroutes:\n  - {{ match: {{ severity: page }}, to: [mail], fallback: a, continue: true }}\n  - {{ to: [mail], fallback: b }}\n"
+            )
+            .replace("receivers: { mail: { email: { to: [a@b.example] } } }", "receivers:\n  mail: { email: { to: [a@b.example] } }"),
+            &["10:5 'mail' falls back to 'b' here, and to 'a' above => name one fallback for it, or leave `continue` out"],
+        ),
+        (
+            "going on or not",
+            format!("{MAIL}routes: [{{ to: [mail], continue: always }}]\n"),
+            &["5:34 'continue' cannot be 'always' => one of: true, false"],
+        ),
+        (
+            "pages that reach nobody, where that is no small matter",
+            format!("{MAIL}routes: [{{ match: {{ severity: [ticket, notice] }}, to: [mail] }}]\n")
+                .replace("serin: {", "serin: { unrouted: error,"),
+            &["2:18 pages of 'docs' reach nobody: no route hears dns_failure (availability) and 17 more of its reasons => `serin route test --monitor docs` shows who hears what"],
+        ),
         (
             "an unknown receiver, and the similar one",
             format!("{MAIL}routes: [{{ to: [mial] }}]\n"),

@@ -1,0 +1,159 @@
+//! `serin route test`: who is told of what a monitor may have, how, and by which line of the file.
+//!
+//! For CI: with `--expect` the exit code is 1 where one of them would not be told. Nothing is contacted.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::cli::config_file::ConfigFile;
+use crate::cli::known_ids::instead;
+use crate::config;
+use crate::config::check::checker::Unset;
+use crate::config::read::source;
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::Monitor;
+use crate::domain::paging::audience::{Topic, subject, topics};
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::receiver::Channel;
+use crate::domain::route::{Hearer, hearers};
+use crate::domain::signal::Signal;
+
+/// Says who would be told, before anything happens.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RouteArgs {
+    #[command(subcommand)]
+    command: RouteCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum RouteCommand {
+    Test(TestArgs),
+}
+
+/// Says who is told of what a monitor may have: each of its reasons, or those that are named.
+#[derive(Debug, Clone, Args)]
+struct TestArgs {
+    #[command(flatten)]
+    config: ConfigFile,
+    /// Whose incident.
+    #[arg(long, value_name = "ID")]
+    monitor: String,
+    /// Only of this reason, such as `pool_saturated`; every one that the monitor may have where it is left out.
+    #[arg(long, value_parser = reason)]
+    reason: Option<FailureReason>,
+    /// Only where it is so loud: page, ticket or notice.
+    #[arg(long, value_parser = severity)]
+    severity: Option<Severity>,
+    /// A receiver that has to be told of each of them; may be given several times.
+    #[arg(long, value_name = "RECEIVER")]
+    expect: Vec<String>,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+fn reason(word: &str) -> Result<FailureReason, String> {
+    let all: Vec<&str> = FailureReason::ALL.iter().map(|reason| reason.slug()).collect();
+    let found = FailureReason::ALL.iter().copied().find(|reason| reason.slug() == word);
+    found.ok_or_else(|| instead(word, &all, all.len()))
+}
+
+fn severity(word: &str) -> Result<Severity, String> {
+    let found = Severity::ALL.into_iter().find(|severity| severity.slug() == word);
+    found.ok_or_else(|| "page, ticket or notice".to_owned())
+}
+
+/// What may be found of a monitor, and who is told of it.
+struct Heard<'f> {
+    topic: Topic,
+    severity: Severity,
+    by: Vec<Hearer<'f>>,
+}
+
+/// Tests routes.
+///
+/// # Errors
+/// A file that cannot come into force; a monitor or a receiver that it does not have; a reason that the monitor cannot have.
+pub(crate) fn run(args: RouteArgs) -> anyhow::Result<ExitCode> {
+    let RouteCommand::Test(args) = args.command;
+    let source = source::read(&args.config.path()?)?;
+    let loaded = config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn)
+        .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))?;
+    let fleet = &loaded.fleet;
+    let ids: Vec<&str> = fleet.monitors.iter().map(|monitor| monitor.id.as_str()).collect();
+    let Some(monitor) = fleet.monitors.iter().find(|monitor| monitor.id.as_str() == args.monitor) else {
+        anyhow::bail!("no monitor '{}'; {}", args.monitor, instead(&args.monitor, &ids, ids.len()));
+    };
+    let receivers: Vec<&str> = fleet.receivers.iter().map(|receiver| receiver.name.as_str()).collect();
+    if let Some(name) = args.expect.iter().find(|name| fleet.receiver(name).is_none()) {
+        anyhow::bail!("no receiver '{name}'; {}", instead(name, &receivers, receivers.len()));
+    }
+    let heard = heard(&args, fleet, monitor);
+    anyhow::ensure!(!heard.is_empty(), "monitor '{}' cannot have that, as it is declared", args.monitor);
+    let misses = |one: &Heard<'_>| -> Vec<String> {
+        let is_missing = |name: &&String| !one.by.iter().any(|hearer| hearer.receiver == **name);
+        args.expect.iter().filter(is_missing).cloned().collect()
+    };
+    if args.json {
+        let all: Vec<Value> = heard.iter().map(|one| as_json(one, &misses(one))).collect();
+        anstream::println!("{:#}", json!({ "monitor": args.monitor, "topics": all }));
+    } else {
+        heard.iter().for_each(|one| anstream::println!("{}", line(one, &misses(one), fleet)));
+    }
+    Ok(if heard.iter().any(|one| !misses(one).is_empty()) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What is asked for, each topic once; reasons of a signal that are told alike stay apart, so that each can be looked up.
+fn heard<'f>(args: &TestArgs, fleet: &'f Fleet, monitor: &Monitor) -> Vec<Heard<'f>> {
+    let is_meant = |(topic, severity): &(Topic, Severity)| {
+        args.reason.is_none_or(|reason| topic.reason == Some(reason))
+            && args.severity.is_none_or(|wanted| *severity == wanted)
+    };
+    let told = |(topic, severity): (Topic, Severity)| {
+        let by = hearers(&fleet.routes, subject(monitor, topic, severity));
+        Heard { topic, severity, by }
+    };
+    topics(monitor).into_iter().filter(is_meant).map(told).collect()
+}
+
+/// Such as `page    errors pool_saturated: oncall (webhook, line 12; else mail), log (webhook, line 14)`.
+fn line(heard: &Heard<'_>, missing: &[String], fleet: &Fleet) -> String {
+    let one = |hearer: &Hearer<'_>| {
+        let channel = fleet.receiver(hearer.receiver).map_or("gone", |receiver| match receiver.channel {
+            Channel::Webhook { .. } => "webhook",
+            Channel::Email { .. } => "e-mail",
+        });
+        let fallback = hearer.fallback.map(|name| format!("; else {name}")).unwrap_or_default();
+        format!("{} ({channel}, line {}{fallback})", hearer.receiver, hearer.line)
+    };
+    let to = heard.by.iter().map(one).collect::<Vec<_>>().join(", ");
+    let to = if to.is_empty() { "nobody" } else { &to };
+    let without = if missing.is_empty() { String::new() } else { format!("  – without {}", missing.join(", ")) };
+    format!("{:<7} {}: {to}{without}", heard.severity.slug(), said(heard.topic))
+}
+
+/// The topic in words, such as `contract schema_drift (wording)`.
+fn said(topic: Topic) -> String {
+    let class = if topic.class.is_empty() { String::new() } else { format!(" ({})", topic.class) };
+    match (topic.signal, topic.reason) {
+        (Some(signal), Some(reason)) => format!("{} {reason}{class}", signal.slug()),
+        _ => "a restart".to_owned(),
+    }
+}
+
+fn as_json(heard: &Heard<'_>, missing: &[String]) -> Value {
+    let to = heard
+        .by
+        .iter()
+        .map(|hearer| json!({ "receiver": hearer.receiver, "fallback": hearer.fallback, "line": hearer.line }));
+    json!({
+        "signal": heard.topic.signal.map(Signal::slug),
+        "reason": heard.topic.reason.map(|reason| reason.slug()),
+        "class": heard.topic.class,
+        "severity": heard.severity.slug(),
+        "to": to.collect::<Vec<_>>(),
+        "missing": missing,
+    })
+}
