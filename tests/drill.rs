@@ -31,7 +31,7 @@ const NINE: [&str; 9] = [
     "shuffled",
     "reranker_reversed",
 ];
-/// Of these, those that are drawn and show in a single canary on some seeds: then the symptom is all that can be said.
+/// Of these, those that are drawn, and on some seeds lose no source of a canary at all: then a change is all that can be said.
 const DRAWN: [&str; 3] = ["vectors_zeroed", "vectors_unreachable", "corpus_truncated"];
 
 #[test]

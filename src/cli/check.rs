@@ -114,6 +114,8 @@ fn print_loaded(name: &str, loaded: &Loaded) {
 const CALLS_FORMULA: &str = "Calls of a beat: opening 2, tools/list 1, one for each canary asked (per_beat) and each health \
      address, closing 1;\nan hour, where rules.freshness is set or the lock has the number of sources: list_sources 1, and on top up to 19 further pages \
      where the first one does not show how old the newest source is. Servers of the 2026-07-28 era need two fewer a beat. \
+     In one beat of five 1 where the lock says that a question brings one list, and 1 with search.harvest; in one of ten 2 \
+     where canaries have a pair. \
      Beats that follow a failure come on top;\nso do, when an answer is wrong, \
      the canaries not asked since: never beyond a cap, and without one a tenth of these calls, or each canary four times.";
 

@@ -195,8 +195,10 @@ impl MonitorRuntime {
     }
 
     /// What sentences of its answers are kept in, and whether answers to them are waited for.
-    pub(crate) fn harvesting(&self) -> Option<Harvesting> {
-        let pool = Arc::clone(self.harvest.as_ref()?);
+    pub(crate) fn harvesting(&self, now: DateTime<Utc>) -> Option<Harvesting> {
+        // What the day cannot spare is not asked, and nothing is gathered for it.
+        let pool = self.harvest.as_ref().filter(|_| self.spending.spare_calls(&self.monitor, now) > 0)?;
+        let pool = Arc::clone(pool);
         Some(Harvesting { pool, is_wanted: self.state.track_record().waits_for_harvested() })
     }
 
