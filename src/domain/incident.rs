@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::monitor::MonitorId;
-use crate::domain::outcome::Evidence;
+use crate::domain::outcome::{Evidence, IN_OTHER_WORDS};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::RulePlace;
 use crate::domain::signal::{HeldBy, Level, Micros, Phase, Signal, SignalState};
@@ -219,8 +219,12 @@ pub enum IncidentTurn {
 }
 
 impl Incident {
-    /// The command that shows it again. What a cache answers shows where one asks as users do.
+    /// The command that shows it again. What a cache answers shows where one asks as users do, and what a canary's other
+    /// words bring where each of them is asked.
     pub fn reproduce(&self) -> String {
+        if self.evidence.iter().any(|said| said.value.contains(IN_OTHER_WORDS)) && self.signal == Signal::Quality {
+            return format!("serin canary lint {}", self.monitor);
+        }
         let is_of_cache = matches!(self.reason, FailureReason::CacheStale | FailureReason::CacheFalseHit);
         format!("serin probe {}{}", self.monitor, if is_of_cache { " --plain" } else { "" })
     }

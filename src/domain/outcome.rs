@@ -90,6 +90,9 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
 }
 
+/// What stands before what was seen, where a canary was asked in other words.
+pub(crate) const IN_OTHER_WORDS: &str = "in other words: ";
+
 /// One piece of evidence: a short name and a bounded line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {

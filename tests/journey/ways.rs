@@ -182,6 +182,7 @@ async fn other_words_reach_an_index_that_nothing_else_does() {
         Expected { monitor: "notes", signal: "quality", reason: "wrong_results", severity: "page", stage: "search" };
     let opened = stage.opened("the index behind the cache is broken", wrong).await;
     assert!(format!("{:?}", opened.evidence).contains("in other words"), "{opened:#?}");
+    assert_eq!(opened.reproduce.as_deref(), Some("serin canary lint notes"), "a probe asks the question alone");
     assert!(stage.told("plain").is_empty(), "the question itself is answered by the cache");
     let asked = server.asked();
     let reworded =

@@ -2,7 +2,7 @@
 
 use crate::domain::answer::{Answer, Hit, Variant};
 use crate::domain::monitor::{Canary, CanaryKind, Monitor};
-use crate::domain::outcome::AskVerdict;
+use crate::domain::outcome::{AskVerdict, IN_OTHER_WORDS};
 use crate::domain::quality::form::{CHUNK_CHARS_MAX, PinnedForm, deformed, of_other_length};
 use crate::domain::quality::score_code::rounded;
 use crate::domain::reason::FailureReason;
@@ -31,7 +31,7 @@ pub(crate) fn canary_of(key: &str) -> Option<&str> {
 pub(crate) fn judge_asked(monitor: &Monitor, (canary, variant): (&Canary, Variant), answer: &Answer) -> AskVerdict {
     match judge(canary, &monitor.search, PinnedForm::of(monitor, canary, variant), answer) {
         AskVerdict::Wrong { reason, rank, seen } if variant == Variant::Reworded => {
-            AskVerdict::Wrong { reason, rank, seen: format!("in other words: {seen}") }
+            AskVerdict::Wrong { reason, rank, seen: format!("{IN_OTHER_WORDS}{seen}") }
         }
         verdict => verdict,
     }
