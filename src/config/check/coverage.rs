@@ -62,14 +62,14 @@ fn unheard_pages(checker: &mut Checker<'_>, routes: &[(Route, TextSpan)], monito
         let pages = topics(monitor).into_iter().filter(|(_, severity)| *severity == Severity::Page);
         let mut nobody =
             pages.filter(|(topic, severity)| hearers(&routes, subject(monitor, *topic, *severity)).is_empty());
-        nobody.next().map(|(topic, _)| (topic, 1 + nobody.count()))
+        nobody.next().map(|(topic, _)| (topic, nobody.next().is_some()))
     };
     let mut all = monitors.list.iter().filter_map(|monitor| Some((monitor, unheard(monitor)?)));
-    let Some((monitor, (topic, reasons))) = all.next() else { return };
+    let Some((monitor, (topic, is_one_of_several))) = all.next() else { return };
     let others = all.count();
     let signal = topic.signal.map_or("a restart", Signal::slug);
     let reason = topic.reason.map_or("", FailureReason::slug);
-    let further = if reasons > 1 { format!(" and {} more of its reasons", reasons - 1) } else { String::new() };
+    let further = if is_one_of_several { ", nor others of its reasons" } else { "" };
     let as_well = if others > 0 {
         format!(", and of {}", counted(others, "other monitor", "other monitors"))
     } else {

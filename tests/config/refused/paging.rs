@@ -27,7 +27,7 @@ fn receivers_and_routes() {
             "pages that reach nobody, where that is no small matter",
             format!("{MAIL}routes: [{{ match: {{ severity: [ticket, notice] }}, to: [mail] }}]\n")
                 .replace("serin: {", "serin: { unrouted: error,"),
-            &["2:18 pages of 'docs' reach nobody: no route hears dns_failure (availability) and 17 more of its reasons => `serin route test --monitor docs` shows who hears what"],
+            &["2:18 pages of 'docs' reach nobody: no route hears dns_failure (availability), nor others of its reasons => `serin route test --monitor docs` shows who hears what"],
         ),
         (
             "an unknown receiver, and the similar one",
