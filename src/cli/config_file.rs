@@ -2,6 +2,19 @@
 
 use std::path::PathBuf;
 
+use crate::config::check::checker::Unset;
+use crate::config::read::source::ConfigSource;
+use crate::config::{self, Loaded};
+
+/// What a file declares, for a command that contacts nobody: variables that are not set are none of its business.
+///
+/// # Errors
+/// What keeps it from coming into force.
+pub(crate) fn declared(source: &ConfigSource) -> anyhow::Result<Loaded> {
+    config::load(source, &|name| std::env::var(name).ok(), Unset::Warn)
+        .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))
+}
+
 /// The name a fleet's file usually has.
 const USUAL: &str = "monitors.yaml";
 

@@ -12,11 +12,9 @@ use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::cli::config_file::ConfigFile;
+use crate::cli::config_file::{ConfigFile, declared};
 use crate::cli::known_ids::listed;
-use crate::config;
 use crate::config::Loaded;
-use crate::config::check::checker::Unset;
 use crate::config::describe::plan::{Addressees, ChangePlan, TopicChange, plan};
 use crate::config::read::bytes::FILE_BYTES_MAX;
 use crate::config::read::source::{self, ConfigSource};
@@ -96,10 +94,8 @@ fn beside(path: &Path, whence: &str, bytes: Vec<u8>) -> ConfigSource {
     source
 }
 
-/// Variables that are not set are none of a plan's business: both files are taken alike.
 fn checked(source: ConfigSource, path: &Path) -> anyhow::Result<Loaded> {
-    let mut loaded = config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn)
-        .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))?;
+    let mut loaded = declared(&source)?;
     from_folder(&mut loaded, path.parent().unwrap_or(Path::new("")));
     Ok(loaded)
 }

@@ -30,7 +30,7 @@ use crate::domain::sources::{NewestSource, SOURCE_PAGES_MAX, SourcesSeen};
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::wire::head::kind_word;
-use crate::probe::wire::transcript::phases;
+use crate::probe::wire::transcript_lines::phases;
 use crate::tool_lists::known::KnownLists;
 
 /// Hits printed of one answer: what a person looks at first.

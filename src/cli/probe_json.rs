@@ -8,7 +8,7 @@ use crate::domain::observation::{HealthSeen, ToolsSeen};
 use crate::domain::observation::{Observation, Step};
 use crate::domain::outcome::Outcome;
 use crate::probe::wire::head::{kind_word, millis};
-use crate::probe::wire::transcript::phases;
+use crate::probe::wire::transcript_lines::phases;
 
 /// The same as one JSON document, for machines.
 pub(crate) fn as_value(seen: &Observation, outcome: Option<&Outcome>) -> Value {

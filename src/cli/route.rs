@@ -7,10 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::cli::config_file::ConfigFile;
+use crate::cli::config_file::{ConfigFile, declared};
 use crate::cli::known_ids::instead;
-use crate::config;
-use crate::config::check::checker::Unset;
 use crate::config::read::source;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::Monitor;
@@ -78,9 +76,7 @@ struct Heard<'f> {
 /// A file that cannot come into force; a monitor or a receiver that it does not have; a reason that the monitor cannot have.
 pub(crate) fn run(args: RouteArgs) -> anyhow::Result<ExitCode> {
     let RouteCommand::Test(args) = args.command;
-    let source = source::read(&args.config.path()?)?;
-    let loaded = config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn)
-        .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))?;
+    let loaded = declared(&source::read(&args.config.path()?)?)?;
     let fleet = &loaded.fleet;
     let ids: Vec<&str> = fleet.monitors.iter().map(|monitor| monitor.id.as_str()).collect();
     let Some(monitor) = fleet.monitors.iter().find(|monitor| monitor.id.as_str() == args.monitor) else {

@@ -181,13 +181,7 @@ impl Notifier<'_> {
     }
 
     fn routed(self, severity: Severity, incident: Option<&Incident>) -> Vec<Addressee> {
-        let subject = Subject {
-            severity,
-            signal: incident.map(|incident| incident.signal),
-            reason: incident.map(|incident| incident.reason),
-            labels: &self.monitor.labels,
-            monitor: self.monitor.id.as_str(),
-        };
+        let subject = Subject::of(self.monitor, severity, incident);
         let addressee = |one: Hearer<'_>| {
             let declared = self.fleet.receiver(one.receiver);
             Addressee {

@@ -209,3 +209,26 @@ impl MonitorRuntime {
         source_pages(&self.monitor, state, self.state.sources_known_at(self.sources_asked_at), spare, now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::observation::{BeatKind, Footprint};
+    use crate::domain::secret::{Address, Secret};
+
+    #[test]
+    fn sentences_are_asked_back_as_long_as_the_day_can_spare_the_call() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let mut monitor = Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") });
+        monitor.caps.requests_per_day = Some(20_000);
+        let without = MonitorRuntime::new(Arc::new(monitor.clone()), now);
+        assert!(without.harvesting(now).is_none(), "nobody asked for it");
+        monitor.search.harvest = true;
+        let mut runtime = MonitorRuntime::new(Arc::new(monitor), now);
+        assert!(runtime.harvesting(now).is_some_and(|harvesting| harvesting.is_wanted), "nothing is known yet");
+        let mut seen = Observation::blank(runtime.monitor.id.clone(), BeatKind::Scheduled, now, now);
+        seen.footprint = Footprint { requests: 20_000, ..Footprint::default() };
+        runtime.spending.spend(&seen, runtime.monitor.every);
+        assert!(runtime.harvesting(now).is_none(), "the day's calls are spent");
+    }
+}

@@ -5,6 +5,7 @@
 //! of quality, and a 429 is never a matter of availability.
 
 mod asked_back;
+mod evidence_keys;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -21,6 +22,7 @@ use crate::domain::sources::NewestSource;
 use crate::domain::wording::{counted, span};
 
 pub use asked_back::harvested;
+pub use evidence_keys::{FAULT, HEALTH_URL, INVALID_CALL, LADDER};
 
 /// Judges one observation of a monitor.
 pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
@@ -370,18 +372,6 @@ fn quality(monitor: &Monitor, seen: &Observation, asks: &[AskVerdict]) -> Option
         evidence,
     })
 }
-
-/// The evidence key under which an incident says how far one gets, step by step.
-pub const LADDER: &str = "ladder";
-
-/// The evidence key under which a finding names the fault that the wire showed.
-pub const FAULT: &str = "fault";
-
-/// The evidence key under which a declared call stands that no longer fits its tool.
-pub const INVALID_CALL: &str = "invalid_call";
-
-/// The evidence key under which a finding names the health address it heard of.
-pub const HEALTH_URL: &str = "health_url";
 
 fn freshness(monitor: &Monitor, seen: &Observation) -> Option<Finding> {
     let rule = monitor.rules.freshness.as_ref()?;

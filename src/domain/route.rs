@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::incident::Incident;
+use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 
@@ -45,6 +47,19 @@ pub(crate) struct Subject<'a> {
     pub monitor: &'a str,
 }
 
+impl<'a> Subject<'a> {
+    /// What is told of a monitor; `about`: the signal and the reason of its incident, where it is about one.
+    pub(crate) fn of(monitor: &'a Monitor, severity: Severity, about: Option<&Incident>) -> Self {
+        Self {
+            severity,
+            signal: about.map(|incident| incident.signal),
+            reason: about.map(|incident| incident.reason),
+            labels: &monitor.labels,
+            monitor: monitor.id.as_str(),
+        }
+    }
+}
+
 /// A receiver that is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hearer<'a> {
@@ -58,9 +73,9 @@ pub(crate) struct Hearer<'a> {
 
 /// Whom the routes tell, each once, in the order of the file: a route that does not go on is the last one asked. The file has
 /// no two fallbacks for one receiver.
-pub(crate) fn hearers<'a>(routes: &'a [Route], subject: Subject<'_>) -> Vec<Hearer<'a>> {
+pub(crate) fn hearers<'a>(routes: impl IntoIterator<Item = &'a Route>, subject: Subject<'_>) -> Vec<Hearer<'a>> {
     let mut all: Vec<Hearer<'a>> = Vec::new();
-    for route in routes.iter().filter(|route| fits(&route.matches, subject)) {
+    for route in routes.into_iter().filter(|route| fits(&route.matches, subject)) {
         for receiver in &route.to {
             let fallback = route.fallback.as_deref();
             match all.iter_mut().find(|known| known.receiver == receiver) {

@@ -18,7 +18,7 @@ use crate::scripts::{FOUND, legacy, modern, with};
 const SENTENCE: &str = "The alternator takes cartridge XK-2201 and gasket GT-9";
 
 /// Sentences of so many sources that a word may be called rare, one of them fit to be asked.
-fn harvesting(source: &str) -> Harvesting {
+pub(crate) fn harvesting(source: &str) -> Harvesting {
     let harvesting = Harvesting { pool: Arc::default(), is_wanted: true };
     let mut pool = harvesting.pool.lock();
     (0..8).for_each(|nth| pool.gather(&format!("{nth}.md"), "Boilers."));

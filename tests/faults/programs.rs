@@ -12,10 +12,11 @@ use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
 use serin::domain::secret::Secret;
 use serin::domain::server_profile::{Caution, ServerProfile};
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 
 use crate::common::monitors::{address, assignment, canary};
+use crate::harvest::harvesting;
 use crate::probing::first_fault;
 
 /// Starting a shell and a few seds takes a while on a machine under load.
@@ -122,6 +123,19 @@ async fn a_program_finds_the_trace_in_meta() {
     let text = seen.transcript.clone().expect("it is recorded");
     let named = format!(r#""_meta":{{"traceparent":"00-{:032x}-"#, seen.trace);
     assert!(text.matches(named.as_str()).count() >= 3, "{named} in {text}");
+}
+
+#[tokio::test]
+async fn a_program_is_asked_by_its_own_words_and_they_are_not_recorded() {
+    let stage = Scene::new("well");
+    let mut assignment = stage.assignment(ServerProfile::default());
+    assignment.further = Further { harvest: Some(harvesting("a.md")), ..Further::NONE };
+    let seen = crate::probing::recorded(&Prober::new(1), &assignment).await;
+    assert_eq!(seen.harvested.as_ref().map(|harvested| harvested.rank), Some(Some(1)), "{seen:#?}");
+    assert_eq!(stage.log().iter().filter(|line| *line == "tools/call").count(), 2, "the canary, and the sentence");
+    let text = seen.transcript.expect("it is recorded");
+    assert_eq!(text.matches("tools/call").count(), 1, "{text}");
+    assert!(!text.contains("alternator"), "{text}");
 }
 
 #[tokio::test]

@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::Router;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::post;
 use serde_json::{Value, json};
 use serin_reference::lab::kinds::{Dose, Fault};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 
+use crate::small_server;
 use crate::stage::{Expected, Stage, reference};
 
 /// Accepts, reads nothing, answers nothing, keeps everything open; counts.
@@ -109,37 +105,16 @@ impl Gated {
     async fn start() -> Self {
         let (arrived, gate) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
         let shared = (Arc::clone(&arrived), Arc::clone(&gate));
-        let app = Router::new().route("/mcp", post(move |body: Json<Value>| answer(shared.clone(), body.0)));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, app).await });
+        let url = small_server::serve(move |_| found(shared.clone())).await;
         Self { url, arrived, gate }
     }
 }
 
-async fn answer((arrived, gate): (Arc<Notify>, Arc<Semaphore>), body: Value) -> Response {
-    let result = match body["method"].as_str().unwrap_or_default() {
-        _ if body["id"].is_null() => return StatusCode::ACCEPTED.into_response(),
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "gated", "version": "1"},
-        }),
-        "tools/list" => json!({"tools": [{
-            "name": "search",
-            "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}, "top_k": {"type": "integer"}}},
-        }]}),
-        "tools/call" => {
-            arrived.notify_one();
-            gate.acquire().await.unwrap().forget();
-            let found = json!({"results": [{"text": "it is", "source": "right.md"}], "total_results": 1});
-            json!({"content": [{"type": "text", "text": found.to_string()}]})
-        }
-        _ => {
-            let error = json!({"code": -32601, "message": "not here"});
-            return Json(json!({"jsonrpc": "2.0", "id": body["id"], "error": error})).into_response();
-        }
-    };
-    Json(json!({"jsonrpc": "2.0", "id": body["id"], "result": result})).into_response()
+async fn found((arrived, gate): (Arc<Notify>, Arc<Semaphore>)) -> Value {
+    arrived.notify_one();
+    gate.acquire().await.unwrap().forget();
+    let found = json!({"results": [{"text": "it is", "source": "right.md"}], "total_results": 1});
+    json!({"content": [{"type": "text", "text": found.to_string()}]})
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
 
 mod stage;
+mod small_server;
 mod demo;
 mod retrieval;
 mod leaks;

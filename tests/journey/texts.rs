@@ -2,14 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::post;
-use axum::{Json, Router};
 use serde_json::{Value, json};
 use serin::deliver::message::Message;
-use tokio::net::TcpListener;
 
+use crate::small_server;
 use crate::stage::Stage;
 
 /// What it knows, by a word of the question; the rest of each text is what people would read.
@@ -61,42 +57,13 @@ impl Notes {
     async fn start() -> Self {
         let way = Arc::new(Mutex::new(Way::Well));
         let shared = Arc::clone(&way);
-        let app = Router::new().route(
-            "/mcp",
-            post(move |body: Json<Value>| {
-                let way = *shared.lock().unwrap();
-                async move { answer(way, &body) }
-            }),
-        );
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { url, way }
+        let told = move |question: String| std::future::ready(told(*shared.lock().unwrap(), &question));
+        Self { url: small_server::serve(told).await, way }
     }
 
     fn turn(&self, way: Way) {
         *self.way.lock().unwrap() = way;
     }
-}
-
-fn answer(way: Way, body: &Value) -> Response {
-    let result = match body["method"].as_str().unwrap_or_default() {
-        _ if body["id"].is_null() => return StatusCode::ACCEPTED.into_response(),
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "notes", "version": "1"},
-        }),
-        "tools/list" => json!({"tools": [{
-            "name": "search",
-            "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}},
-        }]}),
-        "tools/call" => told(way, body["params"]["arguments"]["query"].as_str().unwrap_or_default()),
-        _ => {
-            let error = json!({"code": -32601, "message": "not here"});
-            return Json(json!({"jsonrpc": "2.0", "id": body["id"], "error": error})).into_response();
-        }
-    };
-    Json(json!({"jsonrpc": "2.0", "id": body["id"], "result": result})).into_response()
 }
 
 fn told(way: Way, question: &str) -> Value {

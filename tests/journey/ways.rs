@@ -3,14 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::post;
-use axum::{Json, Router};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
+use crate::small_server;
 use crate::stage::{Expected, Stage};
 
 /// Each source by the words that find it.
@@ -43,10 +39,8 @@ impl Remembering {
     async fn start() -> Self {
         let memory = Arc::new(Mutex::new(Memory::default()));
         let shared = Arc::clone(&memory);
-        let asked = move |Json(body): Json<Value>| async move { answer(&mut shared.lock(), &body) };
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, Router::new().route("/mcp", post(asked))).await });
+        let answered = move |question: String| std::future::ready(found(&mut shared.lock(), &question));
+        let url = small_server::serve(answered).await;
         Self { url, memory }
     }
 
@@ -57,26 +51,6 @@ impl Remembering {
     fn asked(&self) -> Vec<String> {
         self.memory.lock().asked.clone()
     }
-}
-
-fn answer(memory: &mut Memory, body: &Value) -> Response {
-    let result = match body["method"].as_str().unwrap_or_default() {
-        _ if body["id"].is_null() => return StatusCode::ACCEPTED.into_response(),
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "notes", "version": "1"},
-        }),
-        "tools/list" => json!({"tools": [{
-            "name": "search",
-            "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}},
-        }]}),
-        "tools/call" => found(memory, body["params"]["arguments"]["query"].as_str().unwrap_or_default()),
-        _ => {
-            let error = json!({"code": -32601, "message": "not here"});
-            return Json(json!({"jsonrpc": "2.0", "id": body["id"], "error": error})).into_response();
-        }
-    };
-    Json(json!({"jsonrpc": "2.0", "id": body["id"], "result": result})).into_response()
 }
 
 fn found(memory: &mut Memory, question: &str) -> Value {

@@ -9,7 +9,7 @@ use serin::domain::paging::tell::Telling;
 use serin::domain::reason::Severity;
 use serin::domain::search::FreshWay;
 
-use crate::{Look, Scene, answers, at, check, docs, incident_of, quick_latency, slow, with};
+use crate::{Look, Scene, answers, asked_back, at, check, docs, incident_of, quick_latency, slow, with};
 
 /// A sentence, beats as [`check`] takes them, and what is told.
 type Row<'r> = (&'r str, &'r [(u32, u32, Look)], &'r [&'r str]);
@@ -102,8 +102,17 @@ fn a_cache_hides_no_broken_index_and_no_index_a_broken_cache() {
 #[test]
 fn a_monitor_that_sees_caches_alone_says_so() {
     let hour = (60, 60, CACHED);
-    let rows: [Row<'_>; 4] = [
+    let asked_back: Look = |seen| {
+        CACHED(seen);
+        asked_back(seen, Some(3));
+    };
+    let rows: [Row<'_>; 5] = [
         ("not yet an hour", &[hour], &[]),
+        (
+            "a sentence out of an answer reached the index",
+            &[(30, 60, CACHED), (1, 60, asked_back), (40, 60, CACHED)],
+            &[],
+        ),
         (
             "an hour, until the index answers once",
             &[hour, (9, 60, CACHED), (1, 60, FRESH)],

@@ -13,7 +13,7 @@ use serin::domain::fleet::Provenance;
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::monitor_state::{Beat, Decision, MonitorState};
-use serin::domain::observation::{BeatKind, HealthSeen, Observation, Phases, Stage, Step, ToolsSeen};
+use serin::domain::observation::{BeatKind, Harvested, HealthSeen, Observation, Phases, Stage, Step, ToolsSeen};
 use serin::domain::outcome::Outcome;
 use serin::domain::route::{Match, Route};
 use serin::domain::signal::Signal;
@@ -211,6 +211,12 @@ fn weigh(seen: &mut Observation, tools: u32, answers: &[(&str, u32)]) {
         let tokens = answers.iter().find(|(id, _)| *id == ask.canary).map(|(_, tokens)| *tokens);
         ask.result.as_mut().unwrap().as_mut().unwrap().tokens = tokens;
     }
+}
+
+/// A sentence out of an earlier answer was asked back, and brought its source at this rank.
+fn asked_back(seen: &mut Observation, rank: Option<u32>) {
+    let ask = Ask { variant: Variant::Fresh, turn: Turn::Harvested, ..ask("(harvested)", Ok(Answer::default())) };
+    seen.harvested = Some(Box::new(Harvested { ask, rank }));
 }
 
 fn slow(seen: &mut Observation) {

@@ -1,12 +1,12 @@
 //! What canaries show over many answers: how many wrong ones in a row are an incident, and hit rates that fall.
 
-use serin::domain::monitor::Monitor;
+use serin::domain::monitor::{CanaryKind, Monitor};
 use serin::domain::monitor_state::Decision;
 use serin::domain::paging::tell::Telling;
 use serin::domain::reason::Severity;
 use serin::domain::rules::After;
 
-use crate::{EMPTY, Look, Scene, WELL, WRONG, answer, at, docs, incident_of, with};
+use crate::{EMPTY, Look, Scene, WELL, WRONG, answer, asked_back, at, docs, incident_of, with};
 
 /// One canary's answer is wrong.
 const WRONG_A: Look = |seen| seen.asks[0].result = Some(answer(&["z.md"]));
@@ -109,6 +109,30 @@ fn a_hit_rate_that_falls_is_a_ticket_until_it_is_back() {
         scene.beats(&[(80, 60, WELL)]);
         assert!(scene.told.last().unwrap().ends_with("resolved quality recovered"), "{:?}", scene.told);
     }
+}
+
+#[test]
+fn sentences_that_no_longer_find_their_sources_are_a_ticket_of_their_own() {
+    let found: Look = |seen| asked_back(seen, Some(1));
+    let lost: Look = |seen| asked_back(seen, None);
+    let mut scene = Scene::new(with(|monitor| monitor.search.harvest = true));
+    scene.beats(&[(150, 60, found), (40, 60, lost)]);
+    assert_eq!(scene.told, [""; 0], "nothing is told below 200 answers, of which some were wrong");
+    let mut scene = Scene::new(with(|monitor| monitor.search.harvest = true));
+    scene.beats(&[(200, 60, found), (30, 60, lost)]);
+    let opened = scene.decided.iter().find_map(incident_of).unwrap().clone();
+    assert_eq!((scene.told.len(), opened.severity), (1, Severity::Ticket), "{:?}", scene.told);
+    let begins = "docs: sentences out of its own answers bring their sources back less often: ";
+    assert!(opened.summary.starts_with(begins), "{}", opened.summary);
+    assert_eq!(opened.evidence[0].key, "hit_rate.harvested", "{opened:?}");
+    let kinds = scene.state.canary_watch(&scene.monitor).kinds;
+    assert_eq!(kinds.last().map(|kind| (kind.kind, kind.score.asked)), Some((CanaryKind::Harvested, 200)));
+
+    let mut edited = scene.monitor.clone();
+    edited.search.harvest = false;
+    assert_eq!(scene.state.clone().reconsider(&edited, at(scene.second)).len(), 1, "nobody asks them any more");
+    scene.beats(&[(80, 60, found)]);
+    assert!(scene.told.last().unwrap().ends_with("resolved quality recovered"), "{:?}", scene.told);
 }
 
 #[test]

@@ -17,11 +17,11 @@ use crate::cli::backtest::declared::FilesThen;
 use crate::cli::backtest::replaying::{Happened, ToldIncident, replay};
 use crate::cli::backtest::report::{MonitorReport, Report};
 use crate::cli::backtest::{as_json, saying};
+use crate::cli::config_file::declared;
 use crate::cli::database::DatabaseArgs;
-use crate::config::check::checker::Unset;
+use crate::config::Loaded;
 use crate::config::check::numbers::duration_of;
 use crate::config::read::source;
-use crate::config::{self, Loaded};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::reason::{FailureReason, Severity};
@@ -117,11 +117,8 @@ pub async fn run(args: BacktestArgs) -> anyhow::Result<ExitCode> {
     Ok(if report.differences() == 0 { ExitCode::SUCCESS } else { ExitCode::from(DIFFERS) })
 }
 
-/// Variables that are not set are none of a replay's business.
 fn load(path: &Path) -> anyhow::Result<Loaded> {
-    let source = source::read(path)?;
-    config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn)
-        .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))
+    declared(&source::read(path)?)
 }
 
 fn chosen(fleet: &Fleet, id: Option<&str>) -> anyhow::Result<Vec<Arc<Monitor>>> {

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::cli::backtest::declared::{AskUse, Declared};
+use crate::cli::backtest::faults::fault;
 use crate::cli::backtest::texts::{Texts, with_text};
 use crate::domain::answer::{Answer, Ask, Hit, KeptText, TEXT_NAME, Turn};
 use crate::domain::classify::{HEALTH_URL, reason_of};
-use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::fault::Fault;
 use crate::domain::leak;
 use crate::domain::observation::{Harvested, HealthSeen, Observation, Phases, ServerIdentity, Stage, Step, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
@@ -333,69 +334,4 @@ fn freshness(declared: &Declared, seen: &Observation) -> Option<Finding> {
     let rule = declared.monitor.rules.freshness.as_ref()?;
     let found = seen.sources.as_ref()?.newest(rule.older_than, seen.started_at)?;
     matches!(found, NewestSource::Old(_)).then(|| finding(Signal::Freshness, FailureReason::SourceStale, Stage::Search))
-}
-
-/// A fault that stands for a reason.
-fn fault(reason: FailureReason) -> Fault {
-    use FailureReason as R;
-    use FaultKind as K;
-    let kind = match reason {
-        R::DnsFailure => K::NameNotResolved,
-        R::ConnectionRefused => K::Refused,
-        R::ConnectTimeout => K::ConnectTimeout,
-        R::NetworkError => K::Reset,
-        R::TlsFailure => K::TlsFailed,
-        R::Timeout => K::Silent,
-        R::ResponseTooLarge => K::TooLarge,
-        R::AuthRequired => K::AuthRequired,
-        R::AuthRejected => K::AuthRejected,
-        R::ExternalApiFailure => K::IssuerFailed,
-        R::RateLimited => K::RateLimited { retry_after_seconds: None },
-        R::HttpError => K::HttpStatus(500),
-        R::Redirected => K::Redirected(302),
-        R::NotMcp => K::NotHttp,
-        R::VersionUnsupported => K::WrongVersion,
-        R::ToolError => K::ToolError,
-        R::SessionLost => K::SessionLost,
-        R::ToolMissing => K::ToolAbsent,
-        R::SchemaDrift => K::ArgumentsInvalid,
-        R::ResultMalformed => K::AnswerUnreadable,
-        _ => K::BadResult,
-    };
-    Fault { kind, detail: String::new() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fault_means_the_reason_that_it_stands_for() {
-        let reasons = [
-            FailureReason::DnsFailure,
-            FailureReason::ConnectionRefused,
-            FailureReason::ConnectTimeout,
-            FailureReason::NetworkError,
-            FailureReason::TlsFailure,
-            FailureReason::Timeout,
-            FailureReason::ResponseTooLarge,
-            FailureReason::AuthRequired,
-            FailureReason::AuthRejected,
-            FailureReason::ExternalApiFailure,
-            FailureReason::RateLimited,
-            FailureReason::HttpError,
-            FailureReason::Redirected,
-            FailureReason::NotMcp,
-            FailureReason::VersionUnsupported,
-            FailureReason::ToolError,
-            FailureReason::SessionLost,
-            FailureReason::ToolMissing,
-            FailureReason::SchemaDrift,
-            FailureReason::ResultMalformed,
-            FailureReason::ProtocolError,
-        ];
-        for reason in reasons {
-            assert_eq!(reason_of(Stage::Search, fault(reason).kind).0, reason);
-        }
-    }
 }

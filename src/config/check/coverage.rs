@@ -57,11 +57,11 @@ pub(in crate::config) fn coverage(
 
 /// Monitors of which something pages and reaches nobody, in one line.
 fn unheard_pages(checker: &mut Checker<'_>, routes: &[(Route, TextSpan)], monitors: &MonitorsRead, refuses: bool) {
-    let routes: Vec<Route> = routes.iter().map(|(route, _)| route.clone()).collect();
+    let routes = || routes.iter().map(|(route, _)| route);
     let unheard = |monitor: &Monitor| {
         let pages = topics(monitor).into_iter().filter(|(_, severity)| *severity == Severity::Page);
         let mut nobody =
-            pages.filter(|(topic, severity)| hearers(&routes, subject(monitor, *topic, *severity)).is_empty());
+            pages.filter(|(topic, severity)| hearers(routes(), subject(monitor, *topic, *severity)).is_empty());
         nobody.next().map(|(topic, _)| (topic, nobody.next().is_some()))
     };
     let mut all = monitors.list.iter().filter_map(|monitor| Some((monitor, unheard(monitor)?)));

@@ -147,12 +147,5 @@ fn is_opening(decision: &Decision, signal: Signal) -> bool {
 
 /// Whether a route brings it to anybody.
 pub(super) fn is_heard(incident: &Incident, beat: Beat<'_>) -> bool {
-    let subject = Subject {
-        severity: incident.severity,
-        signal: Some(incident.signal),
-        reason: Some(incident.reason),
-        labels: &beat.monitor.labels,
-        monitor: beat.monitor.id.as_str(),
-    };
-    !hearers(beat.routes, subject).is_empty()
+    !hearers(beat.routes, Subject::of(beat.monitor, incident.severity, Some(incident))).is_empty()
 }

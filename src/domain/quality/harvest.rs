@@ -16,6 +16,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::calls::TWICE_EVERY;
 use crate::domain::quality::propose::{rarity, sentences, tokens};
+use crate::domain::quality::ranking::fingerprint;
 
 /// Under what name they are recorded, which no canary can have.
 pub(crate) const HARVESTED: &str = "(harvested)";
@@ -104,6 +105,8 @@ impl Harvest {
         if source.is_empty() || source.chars().count() > SOURCE_CHARS_MAX || source.contains("\\u{") {
             return;
         }
+        // Whose part it stands in does not matter.
+        let source = source.split('#').next().unwrap_or(source);
         let mark = mark(source);
         self.sources.insert(mark);
         if self.sources.len() > SOURCES_LEAST {
@@ -186,7 +189,7 @@ fn hash(text: &str) -> u64 {
 
 /// A source by a number that is neither none's nor that of several.
 fn mark(source: &str) -> u16 {
-    (hash(source) % u64::from(SEVERAL - 1)) as u16 + 1
+    (fingerprint(source) % u32::from(SEVERAL - 1)) as u16 + 1
 }
 
 fn place(word: &str) -> usize {
@@ -217,8 +220,9 @@ mod tests {
         let plain = "The boiler needs its inspection in winter.";
         let own = "The alternator takes cartridge XK-2201 and gasket GT-9.";
         type Row<'r> = (&'r [(&'r str, &'r str)], Option<&'r str>, &'r str);
-        let rows: [Row<'_>; 5] = [
+        let rows: [Row<'_>; 6] = [
             (&[("a.md", own)], Some("a.md"), "two words that no other source holds"),
+            (&[("a.md#1", own), ("a.md#2", own)], Some("a.md"), "two parts of one source"),
             (&[("a.md", own), ("b.md", own)], None, "a sentence that two sources hold"),
             (&[("a.md", own), ("b.md", "An alternator; XK-2201, cartridge, gasket.")], None, "one rare word is left"),
             (&[("a.md", "Is it so?\nYes.")], None, "too short to say anything"),

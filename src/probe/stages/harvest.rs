@@ -6,6 +6,7 @@ use crate::domain::answer::{Answer, Ask, Turn, Variant};
 use crate::domain::fault::Fault;
 use crate::domain::observation::{BeatKind, Harvested, Observation, Stage};
 use crate::domain::protocol::Era;
+use crate::domain::quality::canary::rank_of;
 use crate::domain::quality::harvest::HARVESTED;
 use crate::probe::assignment::{Assignment, Harvesting};
 use crate::probe::decode::answer::{self, Reader};
@@ -35,6 +36,7 @@ pub(super) async fn ask_back(
         transcript.pause();
     }
     let outcome = called(caller, era, &tool, &arguments, tools.mirrored(&tool), &mut clock).await;
+    let step = clock.stop(None);
     // What is still under way of a call that was given up may come with any other answer.
     if let Some(transcript) = transcript.filter(|_| outcome.is_ok()) {
         transcript.resume();
@@ -48,8 +50,7 @@ pub(super) async fn ask_back(
         let (_, answer) = answer::read_whole(&raw, search, reader);
         answer.map_err(|misfit| Fault { kind: misfit.kind, detail: String::new() })
     });
-    let rank = came.as_ref().ok().and_then(|answer| answer.sources().position(|source| source == sentence.source()));
-    let step = clock.stop(None);
+    let rank = came.as_ref().ok().and_then(|answer| rank_of(&[sentence.source().to_owned()], &answer.hits));
     let ask = Ask {
         canary: HARVESTED.to_owned(),
         variant: Variant::Fresh,
@@ -58,7 +59,6 @@ pub(super) async fn ask_back(
         fresh_connection: step.fresh_connection,
         result: Some(came.map(cost_of)),
     };
-    let rank = rank.and_then(|at| u32::try_from(at + 1).ok());
     seen.harvested = Some(Box::new(Harvested { ask, rank }));
 }
 

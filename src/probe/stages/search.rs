@@ -196,21 +196,21 @@ async fn ask_with(
     steps: &mut Vec<Step>,
 ) -> Ask {
     let mut clock = StepClock::start(Stage::Search, &canary.id);
-    let outcome = called(caller, tool.era, tool.name, arguments, tool.schema, &mut clock).await;
+    let raw = called(caller, tool.era, tool.name, arguments, tool.schema, &mut clock).await;
     let needs_no_list = canary.needs_no_list(&caller.monitor().search);
     let reader = Reader { reads_text: canary.text.is_some() || needs_no_list, needs_no_list };
-    let mut result = outcome.and_then(|raw| {
-        let mut answer = read(caller, tool.era, &raw, reader)?;
-        if let Some(pool) = tool.harvest {
-            gather(pool, &raw, &caller.monitor().search);
-        }
+    let mut result = raw.as_ref().map_err(Fault::clone).and_then(|raw| {
+        let mut answer = read(caller, tool.era, raw, reader)?;
         if caller.keeps_passages() {
-            answer.passages = answer::passages_of(&raw, &caller.monitor().search, PASSAGE_CHARS_MAX);
+            answer.passages = answer::passages_of(raw, &caller.monitor().search, PASSAGE_CHARS_MAX);
         }
         Ok(answer)
     });
     let step = clock.stop(result.as_ref().err().cloned());
     // Behind the clock: what we make of a text is not the server's time.
+    if let Some((pool, raw)) = tool.harvest.zip(raw.as_ref().ok()).filter(|_| result.is_ok()) {
+        gather(pool, raw, &caller.monitor().search);
+    }
     if let Ok(answer) = &mut result {
         answer.begins = answer.begins.take().map(|begins| caller.scrub.line(&begins));
         answer.kept = kept_text(answer, caller.scrub).map(Box::new);

@@ -4,6 +4,7 @@
 pub(crate) mod clock;
 pub(crate) mod outgoing;
 pub(crate) mod tape;
+pub(crate) mod transcript_lines;
 pub mod transcript;
 pub mod head;
 pub(crate) mod pieces;

@@ -14,15 +14,16 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::domain::observation::{Observation, Phases, Step};
+use crate::domain::observation::Observation;
 use crate::domain::outcome::Outcome;
 use crate::net::connect::Times;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::identity;
-use crate::probe::wire::head::{Head, fault_word};
+use crate::probe::wire::head::Head;
 use crate::probe::wire::outgoing::Outgoing;
 use crate::probe::wire::tape::{ENTRY_BYTES, FIRST_KEPT, KeptHeader, Message, TAPE_BYTES_MAX, Tape, What};
-use crate::untrusted_text::{DETAIL_CHARS_MAX, Scrub, escaped};
+use crate::probe::wire::transcript_lines::{shown, stands, step_lines};
+use crate::untrusted_text::{Scrub, escaped};
 
 /// Bytes of a whole transcript.
 pub const TRANSCRIPT_BYTES_MAX: usize = TAPE_BYTES_MAX;
@@ -315,50 +316,6 @@ fn hide(given: &mut Vec<String>, secret: &str) {
     if GIVEN_BYTES.contains(&secret.len()) && given.len() < GIVEN_MAX && !given.iter().any(|known| known == secret) {
         given.push(secret.to_owned());
     }
-}
-
-fn stands(authority: &str, times: Times) -> String {
-    let took = times.tls.or(times.connect).map(shown).unwrap_or_default();
-    let mut line = format!("connected {authority} in {took}");
-    for (name, time) in [("name", times.name), ("TCP", times.connect), ("TLS", times.tls)] {
-        if let Some(time) = time {
-            let _ = write!(line, ", {name} after {}", shown(time));
-        }
-    }
-    line
-}
-
-fn step_lines(text: &mut String, step: &Step, scrub: &Scrub) {
-    let mark = if step.fault.is_some() { '✗' } else { '✓' };
-    let label = escaped(&scrub.hidden(&step.label), DETAIL_CHARS_MAX);
-    let _ = write!(text, "= {} {mark} {label} · {}", step.stage.slug(), shown(step.elapsed));
-    for (name, time) in phases(&step.phases) {
-        let _ = write!(text, ", {name} {}", shown(time));
-    }
-    text.push('\n');
-    if let Some(fault) = &step.fault {
-        let _ = writeln!(text, "=   {}: {}", fault_word(fault.kind), scrub.line(&fault.detail));
-    }
-    for note in &step.notes {
-        let _ = writeln!(text, "=   note: {}", scrub.line(note));
-    }
-}
-
-/// The phases that were reached, in order.
-pub fn phases(phases: &Phases) -> Vec<(&'static str, Duration)> {
-    let all = [
-        ("name", phases.name),
-        ("connect", phases.connect),
-        ("tls", phases.tls),
-        ("headers", phases.headers),
-        ("answer", phases.answer),
-        ("end", phases.end),
-    ];
-    all.into_iter().filter_map(|(name, time)| Some((name, time?))).collect()
-}
-
-fn shown(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
 #[cfg(test)]
