@@ -24,7 +24,7 @@ use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
 use crate::daemon::startup::{Start, Started};
-use crate::daemon::{heartbeat, janitor, permits, queue_metrics};
+use crate::daemon::{heartbeat, janitor, permits, queue_metrics, quiet_loop};
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
@@ -32,6 +32,7 @@ use crate::domain::bunching;
 use crate::domain::fleet::Retention;
 use crate::domain::schedule::Command;
 use crate::live::banner::Banner;
+use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
 use crate::probe::prober::Prober;
 use crate::store::Store;
@@ -134,6 +135,8 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         tasks.join_all().await;
         anyhow::bail!("it was told to stop while it waited for the database");
     };
+    let quiets = Arc::new(Quiets::default());
+    quiet_loop::begin(&quiets, &store, &fleet, Utc::now()).await.context("silences cannot be read")?;
     let context = LoopContext {
         store: store.clone(),
         prober: Arc::new(Prober::new(fleet.monitors.len().max(256))),
@@ -141,6 +144,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         alerts,
         fleet: fleets.clone(),
         uplink: Arc::default(),
+        quiets,
         ailing: Arc::new(AtomicBool::new(false)),
     };
     if let Some(aside) = aside {
@@ -157,6 +161,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         shutdown.clone(),
     );
     web.alerts = context.alerts.clone();
+    web.quiets = Arc::clone(&context.quiets);
     let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {
         context: context.clone(),
@@ -173,6 +178,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("scheduler", async move { threads.run(beats).await }));
     tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
+    tasks.spawn(named("quiet", quiet_loop::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));

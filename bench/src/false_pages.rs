@@ -16,6 +16,7 @@ use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::monitor_state::{Beat, Decision, MonitorState};
 use serin::domain::observation::{BeatKind, Observation};
 use serin::domain::outcome::{AskVerdict, Outcome, Verdict};
+use serin::domain::paging::quiet::QuietBook;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::route::Route;
 use serin::domain::schedule::{self, Doubt, PlannedAsk};
@@ -247,7 +248,8 @@ impl Server {
         let (monitor, routes) = (&self.monitor, [Route { to: vec!["oncall".to_owned()], ..Route::default() }]);
         let (seen, outcome) = (&seen, &outcome);
         let (provenance, routes) = (&provenance, &routes);
-        let beat = Beat { monitor, provenance, routes, seen, outcome, original: None, covered, now };
+        let (quiets, original) = (&QuietBook::default(), None);
+        let beat = Beat { monitor, provenance, routes, quiets, seen, outcome, original, covered, now };
         let (next, decisions) = self.state.weigh(beat, &mut String::new);
         self.state = next;
         self.beat += 1;

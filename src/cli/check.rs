@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use crate::config::check::checker::Unset;
 use crate::config::read::diagnostic::Diagnostics;
 use crate::config::read::source;
 use crate::domain::fleet::Provenance;
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::Monitor;
 use crate::domain::quality::streak::usual_cost;
 use crate::domain::quality::unarmed::{Unarmed, declared_way, unarmed};
@@ -98,6 +100,9 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     for line in ways_past_caches(monitors) {
         anstream::println!("{line}");
     }
+    for line in next_windows(&loaded.fleet.maintenance, Utc::now()) {
+        anstream::println!("{line}");
+    }
     let files = match loaded.fleet.provenance.included.len() {
         0 => String::new(),
         1 => " and the file it includes".to_owned(),
@@ -109,6 +114,9 @@ fn print_loaded(name: &str, loaded: &Loaded) {
         counted(loaded.fleet.receivers.len(), "receiver", "receivers")
     );
 }
+
+/// Runs of a window that are named ahead.
+const WINDOWS_SHOWN: usize = 3;
 
 /// How the figure comes about; the same words as [`Monitor::calls_per_day`].
 const CALLS_FORMULA: &str = "Calls of a beat: opening 2, tools/list 1, one for each canary asked (per_beat) and each health \
@@ -148,6 +156,19 @@ fn written_patience(monitors: &[Arc<Monitor>]) -> Vec<String> {
         )
     };
     costs.into_iter().map(line).collect()
+}
+
+/// When each window runs next, by the clock it is declared by.
+fn next_windows(windows: &[MaintenanceWindow], now: DateTime<Utc>) -> Vec<String> {
+    let line = |window: &MaintenanceWindow| {
+        let name = if window.name.is_empty() { format!("line {}", window.line) } else { window.name.clone() };
+        let now_on = window.run_at(now).map(|run| format!("on until {}", window.shown(run.to)));
+        let next = window.next_after(now, WINDOWS_SHOWN).into_iter().map(|run| window.shown(run.from));
+        let all: Vec<String> = now_on.into_iter().chain(next).collect();
+        let said = if all.is_empty() { "over, and never again: leave it out".to_owned() } else { all.join(", ") };
+        format!("maintenance {name}: {said}")
+    };
+    windows.iter().map(line).collect()
 }
 
 /// By what searches get past caches, the monitors of one way on one line.

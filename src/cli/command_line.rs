@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::cli::logging::LogFormat;
 use crate::cli::{
     accept, ack, backtest, backup, bench, canary, check, demo, drill, export, incidents, init, logging, manual, mcp,
-    pin, plan, probe, recheck, restore, route, run, said_once, schema, status,
+    pin, plan, probe, recheck, restore, route, run, said_once, schema, silence, status,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -42,6 +42,7 @@ enum Command {
     Accept(accept::AcceptArgs),
     Incidents(incidents::IncidentsArgs),
     Ack(ack::AckArgs),
+    Silence(silence::SilenceArgs),
     Mcp(mcp::McpArgs),
     Status(status::StatusArgs),
     Backup(backup::BackupArgs),
@@ -82,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::Accept(args) => wait(accept::run(args)),
         Command::Incidents(args) => wait(incidents::run(args)),
         Command::Ack(args) => wait(ack::run(args)),
+        Command::Silence(args) => wait(silence::run(args)),
         Command::Mcp(args) => wait(mcp::run(args)),
         Command::Status(args) => wait(status::run(args)),
         Command::Backup(args) => wait(backup::run(args)),

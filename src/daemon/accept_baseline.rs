@@ -38,7 +38,8 @@ pub(crate) async fn accept(
     let mut next = MonitorState::clone(&runtime.state);
     let ended = next.accept(&listed.tools, actor, now);
     let fleet = Arc::clone(&context.fleet.borrow());
-    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
+    let quiets = context.quiets.book();
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
     let mut record = ChangeSet {
         signals: changed_signals(runtime, &next),
         holds: changed_holds(runtime, &next),

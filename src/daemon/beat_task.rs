@@ -40,6 +40,8 @@ pub(super) enum PendingChange {
     },
     /// Somebody wants a look now.
     Recheck,
+    /// What is quiet has changed.
+    LetGo,
 }
 
 #[derive(Debug)]
@@ -111,6 +113,7 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
             PendingChange::Accept { hash, actor } => {
                 accept_baseline::accept(context, runtime, hash, actor, now).await.map(drop)
             }
+            PendingChange::LetGo => changes::let_go(context, runtime, now).await,
             PendingChange::Recheck => Ok(()),
         };
         match done {

@@ -1,16 +1,18 @@
-//! What changes a monitor's state beside beats: an edited file, a removed monitor, somebody who takes an incident.
+//! What changes a monitor's state beside beats: an edited file, a removed monitor, somebody who takes an incident, the end of a
+//! silence or window.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use crate::daemon::decided::{add_told, announce};
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, hold_lines, timeline};
 use crate::daemon::rows::{changed_holds, changed_signals};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
-use crate::domain::monitor_state::MonitorState;
+use crate::domain::monitor_state::{Decision, MonitorState};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::paging::notification::Event;
 use crate::live::state::LiveChange;
@@ -80,7 +82,8 @@ pub(crate) async fn acknowledge(
     let mut next = MonitorState::clone(&runtime.state);
     let Some(taken) = next.acknowledge(incident, actor, now) else { return Ok(false) };
     let fleet = Arc::clone(&context.fleet.borrow());
-    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
+    let quiets = context.quiets.book();
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
     let record = ChangeSet {
         outbox: notifier.taken(&context.store, &taken).await?.into_iter().collect(),
         timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
@@ -99,6 +102,39 @@ pub(crate) async fn acknowledge(
     Ok(true)
 }
 
+/// Looks at what silences and windows keep quiet, beside beats: what they no longer do is told now.
+///
+/// # Errors
+/// Where the store fails; nothing is changed then.
+pub(crate) async fn let_go(
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let (fleet, quiets) = (Arc::clone(&context.fleet.borrow()), context.quiets.book());
+    let mut next = MonitorState::clone(&runtime.state);
+    let decisions = next.let_go(&runtime.monitor, &fleet.routes, &quiets, now);
+    let holds = changed_holds(runtime, &next);
+    if holds.is_empty() && decisions.is_empty() {
+        return Ok(());
+    }
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
+    let mut record = ChangeSet { timeline: hold_lines(&holds, &next), holds, ..ChangeSet::default() };
+    for decision in &decisions {
+        let Decision::Told { incident, held } = decision else { continue };
+        add_told(&mut record, (incident, held.as_ref()), &context.store, &notifier).await?;
+    }
+    let held: Vec<String> = record.holds.iter().map(|hold| hold.incident.clone()).collect();
+    context.store.commit(record).await?;
+    runtime.state = Arc::new(next);
+    context.live.put(runtime.view(now));
+    for incident in held {
+        context.live.tell(LiveChange::Incident(incident));
+    }
+    announce(context, &decisions);
+    Ok(())
+}
+
 pub(super) async fn end(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
@@ -107,7 +143,8 @@ pub(super) async fn end(
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let fleet = Arc::clone(&context.fleet.borrow());
-    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
+    let quiets = context.quiets.book();
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
     let (signals, holds) = (changed_signals(runtime, &next), changed_holds(runtime, &next));
     let mut record = ChangeSet { signals, timeline: hold_lines(&holds, &next), holds, tools, ..ChangeSet::default() };
     for incident in ended {

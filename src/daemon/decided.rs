@@ -3,8 +3,10 @@
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, closer_look, timeline};
 use crate::domain::contract::FIRST_STABLE;
+use crate::domain::incident::Incident;
 use crate::domain::monitor_state::{Decision, MonitorState};
 use crate::domain::observation::Observation;
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::paging::notification::Event;
 use crate::live::state::LiveChange;
 use crate::store::values::change_set::{ChangeSet, ToolsRow};
@@ -23,11 +25,7 @@ pub(crate) async fn add_decision(
             (Event::IncidentOpened, incident)
         }
         Decision::Told { incident, held } => {
-            let (outgoing, line) = notifier.told_late(store, incident, held.as_ref()).await?;
-            record.outbox.push(outgoing);
-            record.timeline.push(line);
-            record.incidents.push(incident.clone());
-            return Ok(());
+            return add_told(record, (incident, held.as_ref()), store, notifier).await;
         }
         Decision::Updated(incident) => {
             record.outbox.push(notifier.changed(store, incident).await?);
@@ -48,7 +46,7 @@ pub(crate) async fn add_decision(
             return Ok(());
         }
         Decision::Restarted(restart) => {
-            record.outbox.push(notifier.restarted(restart));
+            record.outbox.extend(notifier.restarted(restart));
             return Ok(());
         }
         Decision::ToolsSettled => {
@@ -64,6 +62,20 @@ pub(crate) async fn add_decision(
         }
     };
     record.timeline.push(timeline(event, incident, "serin", notifier.now));
+    record.incidents.push(incident.clone());
+    Ok(())
+}
+
+/// What the late opening of an incident adds to a transaction; `held` held it back, where something did.
+pub(crate) async fn add_told(
+    record: &mut ChangeSet,
+    (incident, held): (&Incident, Option<&TellingHold>),
+    store: &Store,
+    notifier: &Notifier<'_>,
+) -> Result<(), StoreError> {
+    let (outgoing, line) = notifier.told_late(store, incident, held).await?;
+    record.outbox.push(outgoing);
+    record.timeline.push(line);
     record.incidents.push(incident.clone());
     Ok(())
 }

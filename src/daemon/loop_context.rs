@@ -11,6 +11,7 @@ use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Fleet;
 use crate::live::banner::Banner;
+use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
 use crate::probe::prober::Prober;
 use crate::store::Store;
@@ -30,6 +31,8 @@ pub struct LoopContext {
     pub fleet: watch::Receiver<Arc<Fleet>>,
     /// Our own connection to the network.
     pub uplink: Arc<Uplink>,
+    /// What is quiet: silences and maintenance windows.
+    pub quiets: Arc<Quiets>,
     /// Whether the last write failed.
     pub ailing: Arc<AtomicBool>,
 }
@@ -94,6 +97,7 @@ impl LoopContext {
             alerts: InternalAlerts::new(),
             fleet: watch::channel(Arc::new(fleet)).1,
             uplink: Arc::default(),
+            quiets: Arc::default(),
             ailing: Arc::new(AtomicBool::new(false)),
         }
     }

@@ -10,8 +10,9 @@ use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::outcome::Evidence;
-use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
+use crate::domain::paging::quiet::QuietBook;
 use crate::domain::paging::tell::{Asked, Telling, tell};
 use crate::domain::quality::extent::clock;
 use crate::domain::reason::{FailureReason, Severity};
@@ -31,6 +32,8 @@ const HELD_BACK_BY: &str = "held_back_by";
 pub(crate) struct Notifier<'a> {
     /// The fleet in force: routes, runbooks, addresses.
     pub fleet: &'a Fleet,
+    /// What is quiet.
+    pub quiets: &'a QuietBook,
     pub monitor: &'a Monitor,
     pub now: DateTime<Utc>,
 }
@@ -56,11 +59,10 @@ impl Notifier<'_> {
         let mut notification = self.about(Event::IncidentOpened, incident);
         let mut told = format!("open since {}", clock(incident.opened_at, self.now));
         if let Some(hold) = held {
-            let by = store.incident(&hold.by).await?.map_or("another incident", |first| first.reason.slug());
             let until = hold.over_at(self.now).unwrap_or(self.now);
             let said = until.to_rfc3339_opts(SecondsFormat::Secs, true);
-            let evidence = format!("incident {} ({by}) until {said}", hold.by);
-            notification.evidence.insert(0, Evidence::new(HELD_BACK_BY, evidence));
+            let (by, whole) = held_by(store, hold).await?;
+            notification.evidence.insert(0, Evidence::new(HELD_BACK_BY, format!("{whole} until {said}")));
             told.push_str(&format!(", held back by {by} until {}", clock(until, self.now)));
         }
         notification.summary = format!("{}; {told}", incident.summary);
@@ -116,7 +118,11 @@ impl Notifier<'_> {
     }
 
     /// A server restarted, and its sessions with it where it has any; without them the slow start is what is left of it.
-    pub(crate) fn restarted(self, restart: &Restart) -> Outgoing {
+    /// None where a silence or window wants nothing told of it: it is over with the telling.
+    pub(crate) fn restarted(self, restart: &Restart) -> Option<Outgoing> {
+        if !self.quiets.holding(Subject::of(self.monitor, Severity::Notice, None), self.now).is_empty() {
+            return None;
+        }
         let how = if restart.certain { "restarted" } else { "probably restarted" };
         let (sessions, runbook) = if restart.sessions {
             ("; sessions of its users were reset", FailureReason::SessionLost)
@@ -142,7 +148,7 @@ impl Notifier<'_> {
             reproduce: format!("serin probe {}", self.monitor.id),
         };
         let to = self.routed(Severity::Notice, None);
-        self.outgoing(notification, to)
+        Some(self.outgoing(notification, to))
     }
 
     fn outgoing(self, notification: Notification, to: Vec<Addressee>) -> Outgoing {
@@ -205,6 +211,25 @@ impl Notifier<'_> {
     }
 }
 
+/// What held an incident back: in a word or two, and whole.
+async fn held_by(store: &Store, hold: &TellingHold) -> Result<(String, String), StoreError> {
+    let by = &hold.by;
+    Ok(match hold.kind {
+        HoldKind::Cause => {
+            let word = store.incident(by).await?.map_or("another incident", |first| first.reason.slug());
+            (word.to_owned(), format!("incident {by} ({word})"))
+        }
+        HoldKind::Silence => match store.silence(by).await? {
+            Some(silence) => {
+                let word = format!("a silence of {} ({})", silence.author, silence.comment);
+                (word, format!("silence {by} of {}: {}", silence.author, silence.comment))
+            }
+            None => ("a silence".to_owned(), format!("silence {by}")),
+        },
+        HoldKind::Window => (format!("maintenance ({by})"), format!("maintenance {by}")),
+    })
+}
+
 /// The line a decision leaves in its incident's timeline.
 pub(crate) fn timeline(event: Event, incident: &Incident, actor: &str, at: DateTime<Utc>) -> TimelineRow {
     let kind = event.slug().trim_start_matches("incident.").to_owned();
@@ -225,6 +250,7 @@ pub(crate) fn hold_lines(holds: &[TellingHold], next: &MonitorState) -> Vec<Time
         let (kind, text) = match (hold.ended_at, told.is_some_and(|telling| telling.told)) {
             (None, false) => ("held", format!("{}: nobody is told", hold.said())),
             (None, true) => ("held", format!("{}: no changes are told", hold.said())),
+            (Some(_), false) if hold.kind.is_quiet() => ("let_go", format!("no longer {}", hold.said())),
             (Some(_), false) => ("let_go", format!("no longer {}; told if the next beats still show it", hold.said())),
             (Some(_), true) => ("let_go", format!("no longer {}", hold.said())),
         };

@@ -108,9 +108,10 @@ impl Scheduler {
 
     /// Runs until shutdown; then beats in flight are brought to their end.
     pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
-        let mut fleets = self.context.fleet.clone();
+        let (mut fleets, mut quiets) = (self.context.fleet.clone(), self.context.quiets.changes());
         self.match_fleet();
         self.reconsider();
+        self.let_go();
         let mut backs = Vec::with_capacity(RETURNS_MAX);
         loop {
             let now = Utc::now();
@@ -124,6 +125,7 @@ impl Scheduler {
                 1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.take_back(back)),
                 Some(command) = commands.recv() => self.command(command),
                 Ok(()) = fleets.changed() => self.match_fleet(),
+                Ok(()) = quiets.changed() => self.let_go(),
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
             }
         }
@@ -137,19 +139,6 @@ impl Scheduler {
         let runtimes = self.slots.values_mut().filter_map(|slot| slot.runtime.as_mut());
         let diagnoses = runtimes.filter_map(|runtime| runtime.doubt.diagnosing.take()).map(ConnectivityTask::end);
         futures_util::future::join_all(diagnoses).await;
-    }
-
-    /// What edited rules no longer warrant ends, also where the file was edited while Serin was down.
-    fn reconsider(&mut self) {
-        let edited = |slot: &Slot| {
-            let runtime = slot.runtime.as_ref();
-            runtime.is_some_and(|runtime| runtime.edited_unseen && runtime.state.incidents().next().is_some())
-        };
-        let ids: Vec<MonitorId> =
-            self.slots.iter().filter(|(_, slot)| edited(slot)).map(|(id, _)| id.clone()).collect();
-        for id in ids {
-            self.send(&id, PendingChange::Reconsider);
-        }
     }
 
     /// Starts everything that is due, and plans the next beat of each.
@@ -395,6 +384,7 @@ impl Scheduler {
 }
 
 mod unmade;
+mod without_beat;
 
 #[cfg(test)]
 mod tests;

@@ -30,6 +30,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation};
 use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::paging::quiet::QuietBook;
 use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
@@ -70,10 +71,12 @@ pub(crate) async fn beat(
         return BeatResult { given_up: Some((kind, scheduled_at)), ..BeatResult::default() };
     };
     runtime.spending.spend(&observed.0, runtime.monitor.every);
+    let quiets = context.quiets.book();
     let original = runtime.monitor.original().and_then(|original| context.live.state_of(&original.id));
-    let mut judged = judged((&context.store, original.as_deref()), runtime, &fleet, *observed, (started, now));
+    let mut judged =
+        judged((&context.store, original.as_deref()), runtime, (&fleet, &quiets), *observed, (started, now));
     let transcripts = std::mem::take(&mut judged.transcripts);
-    let record = Box::pin(record(context, runtime, &fleet, (&judged, transcripts), now)).await;
+    let record = Box::pin(record(context, runtime, (&fleet, &quiets), (&judged, transcripts), now)).await;
     let counted = Counted {
         mark: BeatMark {
             at: now,
@@ -111,13 +114,13 @@ struct Judged {
 fn judged(
     (store, original): (&Store, Option<&MonitorState>),
     runtime: &MonitorRuntime,
-    fleet: &Fleet,
+    (fleet, quiets): (&Fleet, &QuietBook),
     (mut seen, profile, outcome): Observed,
     (started, now): (Instant, DateTime<Utc>),
 ) -> Box<Judged> {
     let covered = runtime.history.covered(started, runtime.monitor.every);
     let (monitor, provenance, routes) = (&*runtime.monitor, &fleet.provenance, &*fleet.routes);
-    let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, original, covered, now };
+    let beat = Beat { monitor, provenance, routes, quiets, seen: &seen, outcome: &outcome, original, covered, now };
     let (state, decisions) = runtime.state.weigh(beat, &mut || Uuid::now_v7().to_string());
     let noted = listing::row(runtime, &seen, now).is_some().then_some(now);
     let mut transcript_policy = runtime.transcript_policy.clone();
@@ -268,12 +271,12 @@ fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>,
 async fn record(
     context: &LoopContext,
     runtime: &MonitorRuntime,
-    fleet: &Fleet,
+    (fleet, quiets): (&Fleet, &QuietBook),
     (judged, transcripts): (&Judged, Vec<TranscriptRow>),
     now: DateTime<Utc>,
 ) -> Result<Box<ChangeSet>, StoreError> {
     let Judged { seen, outcome, next: Next { state: next, profile, .. }, decisions, texts, .. } = judged;
-    let notifier = Notifier { fleet, monitor: &runtime.monitor, now };
+    let notifier = Notifier { fleet, quiets, monitor: &runtime.monitor, now };
     let mut record = Box::new(ChangeSet {
         beat: Some(beat_row(seen, outcome, next, (&fleet.provenance.hash, &runtime.monitor))),
         asks: ask_rows(seen, outcome),

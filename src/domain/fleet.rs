@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::reason::FailureReason;
 use crate::domain::receiver::{Receiver, Smtp};
@@ -27,6 +28,8 @@ pub struct Fleet {
     pub receivers: Vec<Arc<Receiver>>,
     /// The routes, first match wins.
     pub routes: Vec<Route>,
+    /// When what is expected to fail, in the order of the file.
+    pub maintenance: Vec<MaintenanceWindow>,
     /// Names of receivers that hear of Serin's own trouble, directly and without database or outbox.
     pub internal: Vec<String>,
     /// Where messages send people: the team's own pages, else Serin's.

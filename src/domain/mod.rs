@@ -16,6 +16,7 @@ pub mod near_miss;
 pub mod monitor;
 pub mod receiver;
 pub mod route;
+pub mod maintenance;
 pub mod fleet;
 pub(crate) mod afresh;
 pub mod server_profile;

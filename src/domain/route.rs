@@ -102,7 +102,8 @@ pub(crate) fn overlap(one: &Match, other: &Match) -> bool {
         && one.labels.iter().all(|(key, value)| other.labels.get(key).is_none_or(|theirs| theirs == value))
 }
 
-fn fits(wanted: &Match, subject: Subject<'_>) -> bool {
+/// Whether every given part fits.
+pub(crate) fn fits(wanted: &Match, subject: Subject<'_>) -> bool {
     let one_of_signal = subject.signal.is_some_and(|signal| wanted.signal.contains(&signal));
     let one_of_reason = subject.reason.is_some_and(|reason| wanted.reason.contains(&reason));
     (wanted.severity.is_empty() || wanted.severity.contains(&subject.severity))

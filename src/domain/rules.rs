@@ -80,6 +80,14 @@ pub struct RulePlace {
     pub commit: Option<String>,
 }
 
+impl RulePlace {
+    /// In one word, such as `monitors.yaml:24@1f6a2b3`.
+    pub fn written(&self) -> String {
+        let commit = self.commit.as_ref().map(|commit| format!("@{commit}")).unwrap_or_default();
+        format!("{}:{}{commit}", self.file, self.line)
+    }
+}
+
 /// Opens after so many bad beats in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreakRule {

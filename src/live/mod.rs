@@ -6,6 +6,7 @@ pub mod process_metrics;
 pub mod search_metrics;
 pub mod footprint;
 pub mod banner;
+pub mod quiets;
 pub mod glance;
 pub mod state;
 pub(crate) mod drawn_view;

@@ -2,7 +2,7 @@
 
 use axum::extract::{Form, Path, State};
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use url::form_urlencoded;
 
@@ -66,8 +66,7 @@ pub(crate) async fn accept(
             status => return (status, problem.detail).into_response(),
         },
     };
-    let answer = back("monitors", &id, said);
-    ([(header::SET_COOKIE, remembered(&taking.actor))], answer).into_response()
+    remembering(&taking.actor, back("monitors", &id, said))
 }
 
 pub(crate) async fn acknowledge(
@@ -84,7 +83,12 @@ pub(crate) async fn acknowledge(
             status => return (status, problem.detail).into_response(),
         },
     };
-    ([(header::SET_COOKIE, remembered(&taking.actor))], back("incidents", &id, said)).into_response()
+    remembering(&taking.actor, back("incidents", &id, said))
+}
+
+/// An answer that has this browser remember who acts on it.
+pub(crate) fn remembering(actor: &str, answer: impl IntoResponse) -> Response {
+    ([(header::SET_COOKIE, remembered(actor))], answer).into_response()
 }
 
 /// The cookie that remembers who acts on this browser.
@@ -99,7 +103,7 @@ pub(crate) fn decoded(cookie: &str) -> String {
     form_urlencoded::parse(bytes.as_bytes()).next().map(|(_, actor)| actions::cleaned(&actor)).unwrap_or_default()
 }
 
-fn back(room: &str, id: &str, said: &str) -> Response {
+pub(crate) fn back(room: &str, id: &str, said: &str) -> Response {
     let id = form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>();
     Redirect::to(&format!("/{room}/{id}?said={said}")).into_response()
 }

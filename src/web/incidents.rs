@@ -134,7 +134,7 @@ pub(crate) async fn list(
     let found = state.ask(state.store.incidents(&filter)).await?;
     let full = found.len() >= PAGE_ROWS as usize;
     let next = found.last().filter(|_| full).map(cursor);
-    let quiet = state.ask(state.store.live_holds()).await?;
+    let quiet = state.ask(state.store.live_holds(Utc::now())).await?;
     let body = |found: Incident| {
         let by = quiet.get(&found.id).map(TellingHold::said);
         IncidentBody { quiet: by, ..incident_body(&state, found) }

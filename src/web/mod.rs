@@ -29,6 +29,7 @@ pub(crate) mod actions;
 pub(crate) mod canaries;
 pub(crate) mod monitors;
 pub(crate) mod incidents;
+pub(crate) mod silences;
 pub(crate) mod status;
 pub(crate) mod history;
 pub(crate) mod tools;

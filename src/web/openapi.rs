@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::signal::Signal;
 use crate::web::problem::ProblemBody;
-use crate::web::{canary_ranks, history, incidents, monitors, status, tools, transcripts};
+use crate::web::{canary_ranks, history, incidents, monitors, silences, status, tools, transcripts};
 
 /// One address: what it is for, what it takes and gives.
 struct Operation {
@@ -103,6 +103,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     all.extend(of_monitors(schemas));
     all.extend(asked_of_monitors(schemas));
     all.extend(of_incidents(schemas));
+    all.extend(of_silences(schemas));
     all
 }
 
@@ -237,6 +238,46 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
                 "transcript",
                 "A transcript's text",
                 schema::<transcripts::TranscriptText>(schemas),
+            )
+        },
+    ]
+}
+
+fn of_silences(schemas: &mut SchemaGenerator) -> [Operation; 3] {
+    let made = schema::<silences::SilenceBody>(schemas);
+    [
+        Operation::get(
+            "/api/v1/silences",
+            "silences",
+            "Silences that hold and those that are over, and maintenance ahead",
+            schema::<silences::SilenceList>(schemas),
+        ),
+        Operation {
+            gives: vec![(201, "It holds.", Some(made))],
+            refuses: &[
+                (404, "There is no incident with this id."),
+                (409, "The incident it is to end with is over, or too many silences hold."),
+                (422, "It says nothing of who, why, what or until when, or names what there is not."),
+            ],
+            ..Operation::post(
+                "/api/v1/silences",
+                "silence",
+                "Have nobody told of what matches",
+                Some(schema::<silences::SilenceWanted>(schemas)),
+            )
+        },
+        Operation {
+            gives: vec![(200, "It is over.", None)],
+            refuses: &[
+                (404, "There is no silence with this id."),
+                (409, "It is over already."),
+                (422, "Say who ends it."),
+            ],
+            ..Operation::post(
+                "/api/v1/silences/{id}/end",
+                "end_silence",
+                "End a silence before its time",
+                Some(schema::<silences::SilenceEnd>(schemas)),
             )
         },
     ]

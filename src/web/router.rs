@@ -11,13 +11,13 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::web::pages::{
-    deliveries, fleet, incident, incidents as incident_pages, login, monitor, runbooks,
+    deliveries, fleet, incident, incidents as incident_pages, login, monitor, runbooks, silences as silence_pages,
     transcripts as transcript_pages, unknown,
 };
 use crate::web::state::WebState;
 use crate::web::{
     agents, assets, canary_ranks, events, forms, guard, history, incidents, metrics, monitors, openapi, problem, ready,
-    status, tools, transcripts,
+    silences, status, tools, transcripts,
 };
 
 /// Forms and API bodies are a few words.
@@ -56,7 +56,10 @@ fn pages() -> Router<WebState> {
         .route("/incidents", get(incident_pages::page))
         .route("/incidents/{id}", get(incident::page))
         .route("/incidents/{id}/acknowledge", post(forms::acknowledge))
+        .route("/incidents/{id}/silence", post(silence_pages::of_incident))
         .route("/incidents/{id}/transcripts", get(transcript_pages::list))
+        .route("/silences", get(silence_pages::page).post(silence_pages::make))
+        .route("/silences/{id}/end", post(silence_pages::end))
         .route("/transcripts/{hash}", get(transcript_pages::text))
         .route("/runbooks", get(runbooks::index))
         .route("/runbooks/{reason}", get(runbooks::page))
@@ -85,4 +88,6 @@ fn api_routes() -> Router<WebState> {
         .route("/incidents/{id}/acknowledge", post(incidents::acknowledge))
         .route("/incidents/{id}/transcripts", get(transcripts::of_incident))
         .route("/transcripts/{hash}", get(transcripts::text))
+        .route("/silences", get(silences::list).post(silences::add))
+        .route("/silences/{id}/end", post(silences::end))
 }

@@ -14,6 +14,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::schedule::Command;
 use crate::domain::secret::Secret;
 use crate::domain::tools::Listing;
+use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -60,6 +61,8 @@ pub struct WebState {
     pub streams: Arc<Semaphore>,
     /// Serin's own trouble; without the loop's handle there is none.
     pub alerts: InternalAlerts,
+    /// What is quiet; without the loop's handle nothing is.
+    pub quiets: Arc<Quiets>,
     /// Since when the pages are served.
     pub started_at: DateTime<Utc>,
 }
@@ -84,6 +87,7 @@ impl WebState {
             sessions: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_ASSUMED)),
             alerts: InternalAlerts::new(),
+            quiets: Arc::default(),
             started_at: Utc::now(),
         }
     }

@@ -17,6 +17,7 @@ mod canaries;
 mod texts;
 mod extent;
 mod slowness;
+mod quiet;
 mod reach;
 mod replicas;
 mod drift;

@@ -15,6 +15,7 @@ use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::monitor_state::{Beat, Decision, MonitorState};
 use serin::domain::observation::{BeatKind, Harvested, HealthSeen, Observation, Phases, Stage, Step, ToolsSeen};
 use serin::domain::outcome::Outcome;
+use serin::domain::paging::quiet::QuietBook;
 use serin::domain::route::{Match, Route};
 use serin::domain::signal::Signal;
 use serin::domain::sources::{SourcesLeft, SourcesSeen};
@@ -31,6 +32,7 @@ mod caches;
 mod signals;
 mod endings;
 mod holds;
+mod quiet;
 mod histories;
 mod leaks;
 mod changes;
@@ -246,6 +248,8 @@ struct Scene {
     original: Option<MonitorState>,
     /// The signals that a route brings to somebody; empty: all of them.
     heard: Vec<Signal>,
+    /// What is quiet.
+    quiets: QuietBook,
 }
 
 impl Scene {
@@ -261,6 +265,7 @@ impl Scene {
             moments: Vec::new(),
             original: None,
             heard: Vec::new(),
+            quiets: QuietBook::default(),
         }
     }
 
@@ -279,6 +284,7 @@ impl Scene {
             monitor: &self.monitor,
             provenance: &provenance,
             routes: &routes,
+            quiets: &self.quiets,
             seen,
             outcome,
             original: self.original.as_ref(),

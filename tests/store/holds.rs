@@ -27,7 +27,7 @@ async fn what_holds_an_incident_is_known_to_the_next_process_and_ends_with_the_i
     let tellings = store.tellings().await.expect("read");
     assert_eq!(tellings["i1"], Telling::remembered(true, Vec::new()), "a delivery of it exists");
     assert_eq!(tellings["i2"], Telling::remembered(false, vec![hold.clone()]), "none does, and why");
-    assert_eq!(store.live_holds().await.expect("read")["i2"], hold);
+    assert_eq!(store.live_holds(at(20)).await.expect("read")["i2"], hold);
     assert_eq!(store.explained_by("i1").await, Ok(vec![second.clone()]), "it stands under the first");
 
     let over = TellingHold { ended_at: Some(at(60)), ..hold };
@@ -40,7 +40,7 @@ async fn what_holds_an_incident_is_known_to_the_next_process_and_ends_with_the_i
     store.commit(ChangeSet { incidents: vec![ended], ..ChangeSet::default() }).await.expect("committed");
     let again = TellingHold { ended_at: Some(at(80)), ..again };
     assert_eq!(store.holds_of("i2").await, Ok(vec![again, over]), "what is over is held by nothing");
-    assert!(store.live_holds().await.expect("read").is_empty());
+    assert!(store.live_holds(at(20)).await.expect("read").is_empty());
     assert!(!store.tellings().await.expect("read").contains_key("i2"), "and is not told any more");
     assert_eq!(number(&place.path(), "SELECT COUNT(*) FROM holds").await, 2);
     store.close().await;

@@ -19,6 +19,7 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::{Judged, Verdict};
+use crate::domain::paging::quiet::QuietBook;
 use crate::domain::signal::{Level, Signal};
 use crate::domain::tools::Listing;
 use crate::store::StoreError;
@@ -193,7 +194,8 @@ impl<'r> Replay<'r> {
         self.replayed.untold += untold;
         let covered = self.covered(&declared, now);
         let (monitor, provenance, routes) = (&*declared.monitor, &Provenance::default(), &*declared.routes);
-        let beat = Beat { monitor, provenance, routes, seen: &seen, outcome: &outcome, original: None, covered, now };
+        let (quiets, seen, outcome) = (&QuietBook::default(), &seen, &outcome);
+        let beat = Beat { monitor, provenance, routes, quiets, seen, outcome, original: None, covered, now };
         let count = self.places.len();
         let mut ids = 0;
         let (next, decisions) = state.weigh(beat, &mut || {

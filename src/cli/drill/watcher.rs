@@ -12,6 +12,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, CanaryRound, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation, Stage, ToolsSeen};
 use crate::domain::outcome::{Evidence, Outcome};
+use crate::domain::paging::quiet::QuietBook;
 use crate::domain::rate_limit::{Spent, spare_calls};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::route::Route;
@@ -173,8 +174,8 @@ impl Watcher {
         // Whatever is told, somebody hears it: here that is who reads the matrix.
         let routes = [Route { to: vec!["drill".to_owned()], ..Route::default() }];
         let (monitor, covered, now) = (&*self.monitor, self.monitor.every, self.now);
-        let beat =
-            Beat { monitor, provenance: &provenance, routes: &routes, seen, outcome, original: None, covered, now };
+        let (provenance, routes, quiets) = (&provenance, &routes, &QuietBook::default());
+        let beat = Beat { monitor, provenance, routes, quiets, seen, outcome, original: None, covered, now };
         let incidents = &mut self.incidents;
         let (state, decisions) = self.state.weigh(beat, &mut || {
             *incidents += 1;

@@ -11,6 +11,7 @@ use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::coverage;
 use crate::config::check::including;
 use crate::config::check::keys;
+use crate::config::check::maintenance;
 use crate::config::check::monitors::{self, MonitorsRead};
 use crate::config::check::process;
 use crate::config::check::process::ProcessSettings;
@@ -64,6 +65,7 @@ pub(in crate::config) fn document(
     }
     let in_order = routes_in_order(&files, source);
     let routes = routes::routes(checker, &in_order, &receivers, &monitors.places);
+    let maintenance = maintenance::maintenance(checker, first.get("maintenance"), &monitors.places);
     for (name, place) in &process.internal {
         receivers.known(checker, "'internal' notifies", name, *place);
     }
@@ -78,6 +80,7 @@ pub(in crate::config) fn document(
         monitors: list,
         receivers: receivers.list,
         routes: routes.into_iter().map(|(route, _)| route).collect(),
+        maintenance,
         internal: process.internal.into_iter().map(|(name, _)| name).collect(),
         runbooks,
         allow_private: process.allow_private,

@@ -93,6 +93,23 @@ const KEYS: &[(&str, &str)] = &[
     ("routes.to", "The receivers that are told."),
     ("routes.fallback", "Told where one of `to` cannot be reached."),
     ("routes.continue", "Whether routes behind it are asked too: true or false. Default false."),
+    (
+        "maintenance",
+        "When what is expected to fail: nobody is told of it meanwhile, and of what is still open afterwards.",
+    ),
+    ("maintenance.name", "What it is called."),
+    ("maintenance.match", "What it keeps quiet; every given part has to fit. Left out: everything."),
+    ("maintenance.match.severity", "One of these severities."),
+    ("maintenance.match.signal", "One of these signals."),
+    ("maintenance.match.reason", "One of these failure reasons."),
+    ("maintenance.match.labels", "All of these labels."),
+    ("maintenance.match.labels.*", "The label's value."),
+    ("maintenance.match.monitor", "One of these monitors, by id."),
+    ("maintenance.cron", "When it starts: minute, hour, day of the month, month, day of the week."),
+    ("maintenance.for", "How long it lasts from each start, in elapsed time."),
+    ("maintenance.zone", "The time zone whose clock counts, such as `Europe/Berlin`. Default UTC."),
+    ("maintenance.from", "Where it runs once: from when, with its offset from UTC."),
+    ("maintenance.to", "Until when."),
     ("monitors", "The MCP servers under watch."),
     ("monitors.id", "Identity; history follows it. Lowercase letters, digits, `.`, `_` and `-`."),
     ("monitors.name", "The name people read. Default: the id."),
@@ -331,7 +348,6 @@ pub(in crate::config) const INCLUDED: &[&str] = &["version", "runbooks", "receiv
 
 /// Promised, and not built yet: whoever writes one is told so. `defaults` has the promises of a monitor.
 const PROMISED: &[&str] = &[
-    "maintenance",
     "locations",
     "monitors.depends_on",
     "monitors.maintenance",

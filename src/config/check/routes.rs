@@ -73,7 +73,10 @@ fn route(
 ) -> Option<Route> {
     let what = format!("route {number}");
     let fields = checker.fields(&what, node, "routes")?;
-    let matches = fields.get("match").map(|entry| matching(checker, &what, &entry.value, known)).unwrap_or_default();
+    let matches = fields
+        .get("match")
+        .map(|entry| matching(checker, (&what, "routes.match"), &entry.value, known))
+        .unwrap_or_default();
     let to = fields.get("to").map(|entry| names(checker, "to", &entry.value)).unwrap_or_default();
     let told_nobody =
         fields.get("to").is_none_or(|entry| matches!(&entry.value.value, NodeValue::List(items) if items.is_empty()));
@@ -98,8 +101,14 @@ fn route(
     Some(Route { matches, to, fallback, goes_on, line: node.place.line })
 }
 
-fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &HashMap<String, TextSpan>) -> Match {
-    let Some(fields) = checker.fields(format_args!("the match of {what}"), node, "routes.match") else {
+/// What has to fit, read where the keys of `section` may stand. `known` holds every monitor id.
+pub(in crate::config) fn matching(
+    checker: &mut Checker<'_>,
+    (what, section): (&str, &str),
+    node: &Node<'_>,
+    known: &HashMap<String, TextSpan>,
+) -> Match {
+    let Some(fields) = checker.fields(format_args!("the match of {what}"), node, section) else {
         return Match::default();
     };
     let severities: Vec<_> = Severity::ALL.iter().map(|severity| (severity.slug(), *severity)).collect();

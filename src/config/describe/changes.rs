@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::check::definition;
 use crate::domain::fleet::Fleet;
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Canary, Monitor, ProbeIdentity};
 use crate::domain::near_miss::NearMiss;
 use crate::domain::receiver::{Channel, Receiver, Smtp};
@@ -84,6 +85,7 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         monitors,
         receivers: _,
         routes: _,
+        maintenance,
         internal,
         runbooks,
         allow_private,
@@ -95,6 +97,11 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
     } = old;
     let mut keys = Changed::default();
     keys.unless("serin.public_url", public_url, &new.public_url);
+    // Where a window stands in the file is no part of it.
+    let unplaced = |windows: &[MaintenanceWindow]| -> Vec<MaintenanceWindow> {
+        windows.iter().map(|window| MaintenanceWindow { line: 0, ..window.clone() }).collect()
+    };
+    keys.unless("maintenance", &unplaced(maintenance), &unplaced(&new.maintenance));
     keys.unless("serin.internal", internal, &new.internal);
     keys.unless("serin.allow_private", allow_private, &new.allow_private);
     keys.unless("serin.control", control, &new.control);

@@ -353,12 +353,15 @@ impl Month {
         }
         let outcome = classify(&monitor, &seen);
         let observed = (seen, ServerProfile::default(), outcome);
-        let judged = judged((&self.context.store, None), &self.runtime, &self.fleet, observed, (started, now));
+        let quiets = self.context.quiets.book();
+        let judged =
+            judged((&self.context.store, None), &self.runtime, (&self.fleet, &quiets), observed, (started, now));
         if !judged.decisions.is_empty() {
             // What is told depends on what was.
             self.settle().await;
         }
-        let record = record(&self.context, &self.runtime, &self.fleet, (&judged, Vec::new()), now).await.unwrap();
+        let record =
+            record(&self.context, &self.runtime, (&self.fleet, &quiets), (&judged, Vec::new()), now).await.unwrap();
         let store = self.context.store.clone();
         self.under_way.push(tokio::spawn(async move { store.commit(record).await }));
         let suspects = suspects(&self.runtime.state, &judged.next.state, &monitor, &judged.seen);

@@ -1,7 +1,9 @@
 //! Random walks of whole beats through the real store, with a death before or after any commit: what is told of incidents
-//! that explain each other, checked against what deliveries and holds say, not against the code that decides.
+//! that explain each other and that people silence, checked against what deliveries and holds say, not against the code that decides.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::TimeDelta;
 
 use super::*;
 use crate::daemon::{changes, resume};
@@ -10,13 +12,15 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::incident::Incident;
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
 use crate::domain::observation::{HealthSeen, Phases, Stage, Step, ToolsSeen};
-use crate::domain::route::Route;
+use crate::domain::paging::hold::HoldKind;
+use crate::domain::paging::silence::Silence;
+use crate::domain::route::{Match, Route};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::Signal;
 use crate::domain::tools::{Listing, ToolSeen};
 
 /// Walks, and beats of each.
-const WALKS: u64 = 12;
+const WALKS: u64 = 16;
 const STEPS: usize = 50;
 /// Beats that show an incident which nothing holds, by the last of which it is told: two for what was held, and two more
 /// for a verdict that is waited for.
@@ -190,15 +194,23 @@ enum Dies {
 impl Walk<'_> {
     async fn beat(&mut self, look: Look, dies: Dies) {
         self.now += Duration::from_secs(60);
+        self.let_go().await;
         self.story.push(format!("{:?} {dies:?}", look.signals));
         let held = self.held().await;
         let mut seen = well(&self.runtime.monitor, self.now);
         (look.show)(&mut seen);
         let outcome = classify(&self.runtime.monitor, &seen);
         let observed = (seen, ServerProfile::default(), outcome);
-        let judged =
-            judged((&self.context.store, None), &self.runtime, self.fleet, observed, (Instant::now(), self.now));
-        let record = record(self.context, &self.runtime, self.fleet, (&judged, Vec::new()), self.now).await.unwrap();
+        let quiets = self.context.quiets.book();
+        let judged = judged(
+            (&self.context.store, None),
+            &self.runtime,
+            (self.fleet, &quiets),
+            observed,
+            (Instant::now(), self.now),
+        );
+        let record =
+            record(self.context, &self.runtime, (self.fleet, &quiets), (&judged, Vec::new()), self.now).await.unwrap();
         if dies != Dies::Before {
             self.context.store.commit(record).await.unwrap();
         }
@@ -221,7 +233,7 @@ impl Walk<'_> {
 
     /// Live holds by the incident they hold, as the store has them.
     async fn held(&self) -> BTreeSet<(String, String)> {
-        let live = self.context.store.live_holds().await.unwrap().into_values();
+        let live = self.context.store.live_holds(self.now).await.unwrap().into_values();
         live.map(|hold| (hold.incident, hold.by)).collect()
     }
 
@@ -259,11 +271,18 @@ impl Walk<'_> {
             let news = events[before.len()..].iter().filter(|event| matches!(&***event, "opened" | "updated")).count();
             assert!(!stays_held || news == 0, "nothing new is told of what is held: {why}");
         }
+        // Those known when the beat was judged: one that ends with an incident is let go a moment later.
+        let book = self.context.quiets.book();
         for (second, first) in &holds_now {
             if self.unheard.contains_key(second) {
                 let is_open = open.iter().any(|incident| incident.id == *first);
                 let is_told = self.said.get(first).is_some_and(|said| !said.is_empty());
-                assert!(is_open && is_told, "held by what is over, or by what nobody heard of: {:#?}", self.story);
+                let is_silence = book.has(first);
+                assert!(
+                    is_silence || is_open && is_told,
+                    "held by what is over, or by what nobody heard of: {:#?}",
+                    self.story
+                );
             }
         }
     }
@@ -278,6 +297,47 @@ impl Walk<'_> {
             *times = if is_held || is_told { 0 } else { *times + 1 };
             assert!(*times < TOLD_WITHIN, "silence: {:?} {:#?}", incident.signal, self.story);
         }
+    }
+
+    /// What the loop does that keeps what is quiet: nothing that a silence let go stays untold where it is open.
+    async fn let_go(&mut self) {
+        let (held, silences) = (self.held().await, self.context.store.silences(self.now).await.unwrap());
+        self.context.quiets.put(QuietBook::new(&silences, self.fleet, self.now));
+        changes::let_go(self.context, &mut self.runtime, self.now).await.unwrap();
+        self.check(&held).await;
+        for incident in self.runtime.state.incidents() {
+            let telling = self.runtime.state.telling(incident.signal).unwrap();
+            let is_open = self.runtime.state.signal(incident.signal).phase == Phase::Open;
+            let was_silenced = telling.holds.iter().any(|hold| hold.kind == HoldKind::Silence);
+            let was_explained = telling.holds.iter().any(|hold| hold.kind == HoldKind::Cause);
+            if is_open && was_silenced && !was_explained && !telling.is_held(self.now) {
+                assert!(!self.said[&incident.id].is_empty(), "let go and not told: {:#?}", self.story);
+            }
+        }
+    }
+
+    /// Somebody silences the monitor or one of its incidents, or ends a silence.
+    async fn silence(&mut self, dice: &mut Dice) {
+        let live = self.context.store.silences(self.now).await.unwrap();
+        let mine = live.iter().find(|silence| silence.matches.monitor[0] == self.id.as_str());
+        if let Some(silence) = mine.filter(|_| dice.below(2) == 0) {
+            self.story.push(format!("silence {} ended", silence.id));
+            assert_eq!(self.context.store.end_silence(&silence.id, "ada", self.now).await, Ok(true));
+        } else {
+            let open = self.runtime.state.incidents().next();
+            let until_incident = open.filter(|_| dice.below(2) == 0).map(|incident| incident.id.clone());
+            let minutes = 1 + dice.below(20) as i64;
+            let until =
+                (until_incident.is_none() || dice.below(2) == 0).then(|| self.now + TimeDelta::minutes(minutes));
+            let signal = if dice.below(2) == 0 { vec![Signal::ALL[dice.below(8)]] } else { Vec::new() };
+            self.story.push(format!("silenced {signal:?} until {until:?} {until_incident:?}"));
+            let matches = Match { monitor: vec![self.id.to_string()], signal, ..Match::default() };
+            let (author, comment) = ("ada".to_owned(), "known".to_owned());
+            let id = Uuid::now_v7().to_string();
+            let silence = Silence { id, matches, author, comment, from: self.now, until, until_incident, ended: None };
+            assert_eq!(self.context.store.make_silence(silence, self.now).await, Ok(true));
+        }
+        self.let_go().await;
     }
 
     /// Something else than a beat: a person takes an incident, or the file is edited.
@@ -327,6 +387,9 @@ async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
             walk.beat(look, dies).await;
             if dice.below(12) == 0 {
                 walk.meddle(&mut dice).await;
+            }
+            if dice.below(16) == 0 {
+                walk.silence(&mut dice).await;
             }
         }
         let held = walk.held().await;

@@ -177,14 +177,14 @@ impl MonitorState {
         let news = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
         let may_tell = tell(Asked::Changed { awaits_verdict }, &open.telling, beat.now).is_some();
         // Where a route is there, and nobody heard of it yet, they will: as it is then.
-        let waits = !open.telling.told && is_heard(&before, beat);
+        let waits = !open.telling.told && is_heard(&before, beat.monitor, beat.routes);
         let same = cause.reason == before.reason && cause.severity == before.severity;
         let tells = news && (may_tell || !open.telling.told);
         if tells || waits || cause.follows() && (same || sure || !differs) {
             take_over(&mut open.incident, cause, beat.monitor, tells || waits);
         }
         // For the record, where no route leads to anybody.
-        let on_record = !open.telling.told && !is_heard(&open.incident, beat);
+        let on_record = !open.telling.told && !is_heard(&open.incident, beat.monitor, beat.routes);
         if news && (may_tell || on_record) {
             (open.drift, open.drifts_since) = (0, None);
             open.incident.course.told = Some(now);

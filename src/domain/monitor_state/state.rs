@@ -18,6 +18,7 @@ use crate::domain::monitor_state::changes::{Changes, is_about_change};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::quiet::QuietBook;
 use crate::domain::paging::tell::Telling;
 use crate::domain::quality::canary::canary_of;
 use crate::domain::quality::canary_states::CanaryStates;
@@ -100,6 +101,8 @@ pub struct Beat<'a> {
     pub provenance: &'a Provenance,
     /// Who hears of what; what nobody would hear of is told to nobody.
     pub routes: &'a [Route],
+    /// What silences and maintenance windows keep quiet.
+    pub quiets: &'a QuietBook,
     /// The beat's observation, with the answers' texts still in it.
     pub seen: &'a Observation,
     /// What `classify` made of it.

@@ -5,13 +5,17 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::incident::Incident;
+use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
 use crate::domain::paging::explains::{Condition, explains};
 use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::quiet::QuietBook;
 use crate::domain::paging::tell::{Asked, tell};
-use crate::domain::route::{Subject, hearers};
+use crate::domain::route::{Route, Subject, hearers};
 use crate::domain::signal::{Level, Phase, Reading, Signal};
 
 /// The order in which incidents are told: what may explain others before what it explains.
@@ -27,6 +31,8 @@ const CAUSES_FIRST: [Signal; 8] = [
 ];
 /// Causes whose confirmation is waited for. What the server's health names is in the page already.
 const AWAITED: [Signal; 3] = [Signal::Availability, Signal::Access, Signal::Contract];
+/// Silences and windows that are noted to keep one incident quiet; where one of them ends, the next takes its place.
+const QUIETS_MAX: usize = 8;
 /// Nobody waits longer for a verdict, nor where the next look is further away.
 const VERDICT_WITHIN: Duration = Duration::from_secs(60);
 
@@ -46,7 +52,8 @@ impl MonitorState {
     /// Sets right what holds each open incident, and tells those that nobody was told of and nothing holds.
     pub(super) fn tell_open(&mut self, coming: &[Condition], beat: Beat<'_>, decisions: &mut Vec<Decision>) {
         for signal in CAUSES_FIRST {
-            self.hold_explained(signal, beat);
+            self.hold_explained(signal, beat.now);
+            self.keep_quiet(signal, beat.monitor, beat.quiets, beat.now);
             if self.telling(signal).is_none_or(|telling| telling.told) {
                 continue;
             }
@@ -56,7 +63,7 @@ impl MonitorState {
             }
             let Some(incident) = self.incident(signal) else { continue };
             let awaits_verdict = self.waits_for_verdict(&Condition::of(incident), coming, beat);
-            let is_heard = is_heard(incident, beat);
+            let is_heard = is_heard(incident, beat.monitor, beat.routes);
             let Some(open) = self.open.get_mut(&signal) else { continue };
             let ended_now = |hold: &TellingHold| hold.ended_at == Some(beat.now);
             if !open.telling.is_held(beat.now) && !open.telling.holds.iter().any(ended_now) {
@@ -80,15 +87,54 @@ impl MonitorState {
     }
 
     /// Gives an incident the holds of those that explain it and were told, and ends all others.
-    fn hold_explained(&mut self, signal: Signal, beat: Beat<'_>) {
+    fn hold_explained(&mut self, signal: Signal, now: DateTime<Utc>) {
         let Some(second) = self.incident(signal).cloned() else { return };
         let by = |first: &&Incident| is_explained(first, &second);
         let told = self.open.values().filter(|open| open.telling.told).map(|open| &open.incident);
         let by: Vec<String> = told.filter(by).map(|first| first.id.clone()).collect();
         let by: Vec<&str> = by.iter().map(String::as_str).collect();
         if let Some(open) = self.open.get_mut(&signal) {
-            open.telling.explained_by(&second, &by, beat.now);
+            open.telling.explained_by(&second, &by, now);
         }
+    }
+
+    /// Gives an incident the holds of the silences and windows that want nobody told of it, and ends all others.
+    fn keep_quiet(&mut self, signal: Signal, monitor: &Monitor, quiets: &QuietBook, now: DateTime<Utc>) {
+        let Some(open) = self.open.get_mut(&signal) else { return };
+        let incident = &open.incident;
+        let mut by = quiets.holding(Subject::of(monitor, incident.severity, Some(incident)), now);
+        by.truncate(QUIETS_MAX);
+        open.telling.kept_quiet_by(incident, &by, now);
+    }
+
+    /// Looks without a beat at what silences and windows keep quiet: what they no longer do and is still open is told now.
+    ///
+    /// What is calm again and about to end is left to the next beat, which ends it or shows it once more.
+    pub fn let_go(
+        &mut self,
+        monitor: &Monitor,
+        routes: &[Route],
+        quiets: &QuietBook,
+        now: DateTime<Utc>,
+    ) -> Vec<Decision> {
+        let mut decisions = Vec::new();
+        for signal in CAUSES_FIRST {
+            self.hold_explained(signal, now);
+            self.keep_quiet(signal, monitor, quiets, now);
+            let is_open = self.signal(signal).phase == Phase::Open;
+            let Some(open) =
+                self.open.get_mut(&signal).filter(|open| is_open && is_heard(&open.incident, monitor, routes))
+            else {
+                continue;
+            };
+            if tell(Asked::LetGo, &open.telling, now).is_some() {
+                open.telling.told = true;
+                open.incident.course.told = None;
+                let held = open.telling.held_last(now).cloned();
+                decisions.push(Decision::Told { incident: open.incident.clone(), held });
+            }
+        }
+        decisions
     }
 
     /// Whether a condition that was not confirmed yet would explain this one, and will be or not in a moment.
@@ -146,6 +192,6 @@ fn is_opening(decision: &Decision, signal: Signal) -> bool {
 }
 
 /// Whether a route brings it to anybody.
-pub(super) fn is_heard(incident: &Incident, beat: Beat<'_>) -> bool {
-    !hearers(beat.routes, Subject::of(beat.monitor, incident.severity, Some(incident))).is_empty()
+pub(super) fn is_heard(incident: &Incident, monitor: &Monitor, routes: &[Route]) -> bool {
+    !hearers(routes, Subject::of(monitor, incident.severity, Some(incident))).is_empty()
 }

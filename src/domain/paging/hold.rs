@@ -10,7 +10,7 @@ pub struct TellingHold {
     pub incident: String,
     /// What sort of thing holds it.
     pub kind: HoldKind,
-    /// Which one: of a cause, the id of the incident that explains this one.
+    /// Which one: the id of the incident that explains this one, the id of a silence, or `file:line@commit` of a window.
     pub by: String,
     /// Since when, UTC.
     pub since: DateTime<Utc>,
@@ -25,6 +25,10 @@ pub struct TellingHold {
 pub enum HoldKind {
     /// Another incident of the same monitor explains it, and was told.
     Cause,
+    /// Somebody silenced it.
+    Silence,
+    /// It came in a maintenance window of the file.
+    Window,
 }
 
 impl HoldKind {
@@ -32,20 +36,37 @@ impl HoldKind {
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Cause => "cause",
+            Self::Silence => "silence",
+            Self::Window => "window",
         }
+    }
+
+    /// Whether people wanted to hear nothing of it, so that they hear of what is left as soon as that is over.
+    pub const fn is_quiet(self) -> bool {
+        matches!(self, Self::Silence | Self::Window)
     }
 
     /// What a stored word stands for.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Cause].into_iter().find(|kind| kind.slug() == slug)
+        [Self::Cause, Self::Silence, Self::Window].into_iter().find(|kind| kind.slug() == slug)
     }
 }
 
 impl TellingHold {
     /// An incident is explained by another from now on, until that one ends.
     pub fn by_cause(incident: &str, by: &str, now: DateTime<Utc>) -> Self {
+        Self::begun(incident, HoldKind::Cause, by, None, now)
+    }
+
+    /// Something holds an incident from now on.
+    pub fn begun(incident: &str, kind: HoldKind, by: &str, until: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Self {
         let (incident, by) = (incident.to_owned(), by.to_owned());
-        Self { incident, kind: HoldKind::Cause, by, since: now, until: None, ended_at: None }
+        Self { incident, kind, by, since: now, until, ended_at: None }
+    }
+
+    /// It holds no longer, since now or since it ended by itself.
+    pub fn end(&mut self, now: DateTime<Utc>) {
+        self.ended_at.get_or_insert(self.until.filter(|until| *until < now).unwrap_or(now));
     }
 
     /// Whether it still holds.
@@ -62,6 +83,8 @@ impl TellingHold {
     pub fn said(&self) -> String {
         match self.kind {
             HoldKind::Cause => format!("explained by incident {}", self.by),
+            HoldKind::Silence => format!("silenced by silence {}", self.by),
+            HoldKind::Window => format!("in maintenance by {}", self.by),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - Open, held by nothing, and nobody was told: its opening, however long ago that was.
 //! - Told and held: nothing more, but that a person took it.
+//! - No longer wanted quiet by a silence or a window: what is still open is told at once, without another look.
 //! - Over: whoever was told hears of it; where nobody was, it stays on record and that is all.
 //!
 //! It remembers nothing and may be asked again at any time: what was told is what deliveries exist of, what holds is what
@@ -10,8 +11,9 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::incident::Incident;
-use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::notification::Event;
+use crate::domain::paging::quiet::Quiet;
 
 /// Own readings that still show an incident after what held it is over, before it is told: what was only a symptom is given
 /// the time to go with its cause.
@@ -44,6 +46,8 @@ pub enum Asked {
         /// As of what is shown.
         awaits_verdict: bool,
     },
+    /// What people wanted to hear nothing of may be over; no beat was made.
+    LetGo,
     /// A person took it.
     Taken,
     /// It is over.
@@ -60,12 +64,12 @@ pub fn tell(asked: Asked, telling: &Telling, now: DateTime<Utc>) -> Option<Event
         (Asked::Taken, true) => Some(Event::IncidentAcknowledged),
         (_, _) if is_held => None,
         (Asked::Shown { awaits_verdict: true } | Asked::Changed { awaits_verdict: true }, _) => None,
-        (Asked::Shown { .. }, false) if telling.holds.is_empty() || telling.still >= STILL_SO => {
-            Some(Event::IncidentOpened)
-        }
+        (Asked::Shown { .. }, false) if telling.outlasts_causes() => Some(Event::IncidentOpened),
+        // What was never kept quiet is for the beats to tell: they know whether its cause is about to be confirmed.
+        (Asked::LetGo, false) if telling.was_quiet() && telling.outlasts_causes() => Some(Event::IncidentOpened),
         (Asked::Changed { .. }, true) => Some(Event::IncidentUpdated),
         // What nobody heard of has no news, and what is told needs no second telling.
-        (Asked::Shown { .. } | Asked::Changed { .. }, _) => None,
+        (Asked::Shown { .. } | Asked::LetGo | Asked::Changed { .. }, _) => None,
     }
 }
 
@@ -92,25 +96,61 @@ impl Telling {
 
     /// Sets right what holds it: each of these incidents explains it now, and no other.
     pub fn explained_by(&mut self, incident: &Incident, by: &[&str], now: DateTime<Utc>) {
-        for hold in self.holds.iter_mut().filter(|hold| hold.is_live(now) && !by.contains(&&*hold.by)) {
-            hold.ended_at = Some(now);
+        let is_cause = |hold: &TellingHold| hold.kind == HoldKind::Cause;
+        for hold in self.holds.iter_mut().filter(|hold| is_cause(hold) && !by.contains(&&*hold.by)) {
+            hold.end(now);
         }
         for by in by {
-            if !self.live(now).any(|hold| hold.by == *by) {
+            if !self.live(now).any(|hold| is_cause(hold) && hold.by == *by) {
                 self.holds.push(TellingHold::by_cause(&incident.id, by, now));
             }
         }
-        if self.is_held(now) {
+        if self.live(now).any(is_cause) {
             self.still = 0;
         }
-        let over = self.holds.len().saturating_sub(HOLDS_KEPT);
-        self.holds.drain(..over);
+        self.forget_oldest(now);
+    }
+
+    /// Sets right what keeps it quiet: each of these does now, and no other silence or window.
+    pub fn kept_quiet_by(&mut self, incident: &Incident, by: &[&Quiet], now: DateTime<Utc>) {
+        let same = |hold: &TellingHold, quiet: &Quiet| hold.kind == quiet.kind && hold.by == quiet.by;
+        for hold in self.holds.iter_mut().filter(|hold| hold.kind.is_quiet() && hold.ended_at.is_none()) {
+            match by.iter().find(|quiet| same(hold, quiet)) {
+                Some(quiet) => hold.until = quiet.until,
+                None => hold.end(now),
+            }
+        }
+        for quiet in by {
+            if !self.live(now).any(|hold| same(hold, quiet)) {
+                self.holds.push(TellingHold::begun(&incident.id, quiet.kind, &quiet.by, quiet.until, now));
+            }
+        }
+        self.forget_oldest(now);
+    }
+
+    /// Keeps the latest, and whatever holds: what is forgotten while it holds would be told.
+    fn forget_oldest(&mut self, now: DateTime<Utc>) {
+        while self.holds.len() > HOLDS_KEPT
+            && let Some(oldest) = self.holds.iter().position(|hold| !hold.is_live(now))
+        {
+            self.holds.remove(oldest);
+        }
+    }
+
+    /// Whether no other incident explained it, or enough looks after that one's end still show it.
+    fn outlasts_causes(&self) -> bool {
+        self.still >= STILL_SO || self.holds.iter().all(|hold| hold.kind != HoldKind::Cause)
+    }
+
+    /// Whether people wanted to hear nothing of it for a while.
+    fn was_quiet(&self) -> bool {
+        self.holds.iter().any(|hold| hold.kind.is_quiet())
     }
 
     /// The incident that explained it is over.
     pub fn cause_ended(&mut self, by: &str, now: DateTime<Utc>) {
         for hold in self.holds.iter_mut().filter(|hold| hold.is_live(now) && hold.by == by) {
-            hold.ended_at = Some(now);
+            hold.end(now);
         }
     }
 }
@@ -137,7 +177,23 @@ mod tests {
         let (none, live, over) = (Vec::new(), vec![hold(None)], vec![hold(Some(50))]);
         let again = vec![hold(Some(50)), TellingHold { since: at(60), ..hold(None) }];
         let until = |second| vec![TellingHold { until: Some(at(second)), ..hold(None) }];
+        let of = |kind, ended: Option<i64>| vec![TellingHold { kind, ..hold(ended) }];
+        let silenced = of(HoldKind::Silence, None);
+        let (spoken, opened) = (of(HoldKind::Silence, Some(50)), of(HoldKind::Window, Some(50)));
+        let silenced_cause = [of(HoldKind::Silence, Some(50)), vec![hold(Some(50))]].concat();
         let rows = [
+            (SHOWN, false, &silenced, 9, None, "what is silenced is told to nobody"),
+            (CHANGED, true, &silenced, 0, None, "nor are its changes"),
+            (Asked::Ended, true, &silenced, 0, Some(E::IncidentResolved), "its end is, at once"),
+            (Asked::Ended, false, &spoken, 0, None, "what ended inside is in the record only"),
+            (Asked::LetGo, false, &silenced, 0, None, "while it lasts nothing is let go"),
+            (Asked::LetGo, false, &spoken, 0, Some(E::IncidentOpened), "after a silence what is open is told at once"),
+            (Asked::LetGo, false, &opened, 0, Some(E::IncidentOpened), "after a window, too"),
+            (Asked::LetGo, true, &spoken, 0, None, "what was told before it is told once"),
+            (Asked::LetGo, false, &silenced_cause, 0, None, "what another explained has to outlast that one"),
+            (Asked::LetGo, false, &silenced_cause, 2, Some(E::IncidentOpened), "and is told once it does"),
+            (Asked::LetGo, false, &none, 0, None, "what nothing kept quiet is told by the beats"),
+            (SHOWN, false, &spoken, 0, Some(E::IncidentOpened), "a beat tells it as well"),
             (SHOWN, false, &none, 0, Some(E::IncidentOpened), "an incident that nothing holds is told"),
             (SHOWN, true, &none, 0, None, "and once"),
             (SHOWN, false, &live, 0, None, "one that is explained is not"),

@@ -32,6 +32,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("judged", include_str!("../../../migrations/sqlite/0012_judged.sql")),
     ("locks", include_str!("../../../migrations/sqlite/0013_locks.sql")),
     ("holds", include_str!("../../../migrations/sqlite/0014_holds.sql")),
+    ("silences", include_str!("../../../migrations/sqlite/0015_silences.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

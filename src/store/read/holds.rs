@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
@@ -62,12 +63,12 @@ impl Readers {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn live_holds(&self) -> Result<HashMap<String, TellingHold>, StoreError> {
+    pub async fn live_holds(&self, now: DateTime<Utc>) -> Result<HashMap<String, TellingHold>, StoreError> {
         let rows = sqlx::query(holds!(
             "JOIN incidents i ON i.id = h.incident WHERE i.resolved_at IS NULL AND h.ended_at IS NULL \
-             ORDER BY h.since DESC, h.by DESC"
+             AND (h.until IS NULL OR h.until > $1) ORDER BY h.since DESC, h.by DESC"
         ));
-        let rows = rows.fetch_all(&self.readers).await?;
+        let rows = rows.bind(now.timestamp_micros()).fetch_all(&self.readers).await?;
         rows.iter().map(|row| hold(row).map(|hold| (hold.incident.clone(), hold))).collect()
     }
 

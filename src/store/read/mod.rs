@@ -2,7 +2,7 @@
 //!
 //! Read `pages`, then `latency` and `history` (over hours, days and months), `asked` (canaries and their ranks), `resume` and `recent` (what a start needs),
 //! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is), `backlog` (what of
-//! the outbox waits), `holds` (why people were not told), `circumstances` (by what beats were judged, for a back-test).
+//! the outbox waits), `holds` and `silences` (why people were not told), `circumstances` (by what beats were judged, for a back-test).
 
 pub(in crate::store) mod unsealed;
 pub(crate) mod resume;
@@ -14,5 +14,6 @@ pub(crate) mod export;
 pub(crate) mod figures;
 pub(crate) mod backlog;
 pub(crate) mod holds;
+pub(crate) mod silences;
 pub(crate) mod circumstances;
 pub mod pages;

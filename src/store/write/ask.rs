@@ -6,6 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
+use crate::domain::paging::silence::Silence;
 use crate::store::values::error::StoreError;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::handle::Store;
@@ -37,6 +38,24 @@ impl Store {
     /// Where the database does not answer.
     pub async fn acknowledge(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let work = Work::Acknowledge { incident: incident.to_owned(), actor: actor.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Remembers a silence; false where too many hold already, or the incident it is to end with is over.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn make_silence(&self, silence: Silence, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::MakeSilence { silence: Box::new(silence), now };
+        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Ends a silence before its time; false where it is over, or there is none of this id.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn end_silence(&self, id: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::EndSilence { id: id.to_owned(), actor: actor.to_owned(), now };
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
     }
 

@@ -175,13 +175,14 @@ async fn hold(connection: &mut SqliteConnection, row: &TellingHold) -> Result<()
     Ok(())
 }
 
-/// Ends whatever holds an incident that is over.
+/// Ends whatever holds an incident that is over, and the silences that last no longer than it.
 async fn let_go(connection: &mut SqliteConnection, incident: &str, ended_at: i64) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE holds SET ended_at = $2 WHERE incident = $1 AND ended_at IS NULL")
-        .bind(incident)
-        .bind(ended_at)
-        .execute(connection)
-        .await?;
+    for statement in [
+        "UPDATE holds SET ended_at = $2 WHERE incident = $1 AND ended_at IS NULL",
+        "UPDATE silences SET ended_at = $2, ended_by = 'serin' WHERE until_incident = $1 AND ended_at IS NULL",
+    ] {
+        sqlx::query(statement).bind(incident).bind(ended_at).execute(&mut *connection).await?;
+    }
     Ok(())
 }
 

@@ -3,12 +3,13 @@
 //! Read `handle` (the open database), `writer` (the one that writes), `work` and `ask` (what it can be asked), `gather`
 //! (how long it waits, so that many share a commit); `append` the beats,
 //! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing`
-//! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes, `config_history` what
+//! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes, `silence` what nobody wants to hear of, `config_history` what
 //! people and files say; `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
 //! steps in the writer; `maintenance_requests` asks for them).
 
 pub(in crate::store) mod append;
 pub(in crate::store) mod intern;
+pub(in crate::store) mod silence;
 pub(in crate::store) mod decide;
 pub(in crate::store) mod enqueue;
 pub(crate) mod config_history;

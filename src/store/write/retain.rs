@@ -23,7 +23,7 @@ pub enum Retained {
     Days,
     /// Incidents that ended, with all that was told of them.
     Incidents,
-    /// Notifications that belong to no incident, and what people did.
+    /// Notifications that belong to no incident, what people did, and silences that are over.
     Notices,
     /// Lists of tools that no longer hold.
     Tools,
@@ -70,7 +70,10 @@ pub(in crate::store) async fn forget(
             let notifications = "SELECT id FROM notifications n WHERE n.incident IS NULL AND n.at < $1 \
                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.notification = n.id AND d.state = 'pending') LIMIT $2";
             let actions = "DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE at < $1 LIMIT $2)";
-            forget_notifications(connection, notifications, micros).await? + delete(connection, actions, micros).await?
+            let silences = "DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE coalesce(ended_at, until_at) < $1 LIMIT $2)";
+            forget_notifications(connection, notifications, micros).await?
+                + delete(connection, actions, micros).await?
+                + delete(connection, silences, micros).await?
         }
         Retained::Tools => forget_tools(connection, micros).await?,
     };

@@ -9,6 +9,7 @@ use crate::domain::contract::FIRST_STABLE;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
+use crate::domain::paging::silence::Silence;
 use crate::store::values::change_set::{BeatSeen, ChangeSet};
 use crate::store::values::error::StoreError;
 use crate::store::write::config_history::FleetNote;
@@ -37,6 +38,15 @@ pub(in crate::store) enum Work {
     },
     Acknowledge {
         incident: String,
+        actor: String,
+        now: DateTime<Utc>,
+    },
+    MakeSilence {
+        silence: Box<Silence>,
+        now: DateTime<Utc>,
+    },
+    EndSilence {
+        id: String,
         actor: String,
         now: DateTime<Utc>,
     },

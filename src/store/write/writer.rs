@@ -32,6 +32,7 @@ use crate::store::write::maintenance::{self, Maintenance};
 use crate::store::write::outbox;
 use crate::store::write::probe_memory::keep;
 use crate::store::write::seal;
+use crate::store::write::silence;
 use crate::store::write::transcript;
 use crate::store::write::work::{CommitAnswer, Work, WriteJob};
 
@@ -323,6 +324,12 @@ impl Writer {
                 let changed =
                     config_history::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
                 CommitAnswer::Changed(changed)
+            }
+            Work::MakeSilence { silence, now } => {
+                CommitAnswer::Changed(silence::make(connection, &silence, now).await?)
+            }
+            Work::EndSilence { id, actor, now } => {
+                CommitAnswer::Changed(silence::end(connection, &id, &actor, now).await?)
             }
             Work::ForgetTranscripts { now, kept } => {
                 CommitAnswer::Count(transcript::forget(connection, now, kept).await?)

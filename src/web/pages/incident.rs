@@ -12,7 +12,7 @@ use crate::domain::fleet::Fleet;
 use crate::domain::incident::{Course, Incident, ResolveCause};
 use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
-use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::rule_text;
 use crate::store::read::pages::TimelineLine;
 use crate::web::draw::glyph::{self, Glyph};
@@ -24,6 +24,7 @@ use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
 use crate::web::pages::moved::MovedPart;
 use crate::web::pages::recheck;
+use crate::web::pages::silences::LENGTHS;
 use crate::web::pages::then_and_now;
 use crate::web::pages::unknown;
 use crate::web::state::WebState;
@@ -57,6 +58,8 @@ struct IncidentPage {
     away: bool,
     /// The name that the visitor gave last.
     actor: String,
+    /// How long a silence may last.
+    lengths: [(&'static str, &'static str); 6],
     said: Option<String>,
 }
 
@@ -112,11 +115,14 @@ struct Ended {
     into: Option<String>,
 }
 
-/// Another incident that explains this one, or did.
+/// What holds this one, or did: another incident, a silence or a window.
 #[derive(Debug)]
 struct HoldRow {
-    by: String,
+    said: String,
+    /// Where more is said of it.
+    href: Option<String>,
     since: Timestamp,
+    until: Option<Timestamp>,
     ended: Option<Timestamp>,
 }
 
@@ -173,8 +179,13 @@ async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: Date
     let entry = |line: TimelineLine| TimelineEntry { at: Timestamp::new(line.at, now), line };
     let held = |hold: TellingHold| HoldRow {
         since: Timestamp::new(hold.since, now),
+        until: hold.until.filter(|at| *at > now).map(|at| Timestamp::new(at, now)),
         ended: hold.over_at(now).map(|at| Timestamp::new(at, now)),
-        by: hold.by,
+        href: match hold.kind {
+            HoldKind::Cause => Some(format!("/incidents/{}", hold.by)),
+            HoldKind::Silence | HoldKind::Window => Some("/silences".to_owned()),
+        },
+        said: hold.said(),
     };
     page.timeline = timeline.unwrap_or_default().into_iter().map(entry).collect();
     page.deliveries = deliveries.unwrap_or_default().into_iter().map(|line| deliveries::row(line, now)).collect();
@@ -190,6 +201,8 @@ fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
         ("over", _) => "Somebody was faster: it is taken or over already.",
         ("away", _) => "That could not be written down just now. Try again in a moment.",
         ("who", _) => "Say who takes it.",
+        ("silenced", _) => "Silenced: nobody is told of it meanwhile. Its end is told where anybody heard of it.",
+        ("why", _) => "Not silenced: say who you are, and why.",
         _ => return None,
     };
     Some(said.to_owned())
@@ -216,6 +229,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         moved: Vec::new(),
         away: false,
         actor: String::new(),
+        lengths: LENGTHS,
         said: None,
         id: incident.id.clone(),
         head: head(&incident, now),

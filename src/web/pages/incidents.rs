@@ -63,7 +63,7 @@ pub(crate) async fn page(
 ) -> Response {
     let now = Utc::now();
     let asked = IncidentQuery::parse(query.as_deref().unwrap_or_default());
-    let quiet = state.ask(state.store.live_holds()).await.unwrap_or_default();
+    let quiet = state.ask(state.store.live_holds(now)).await.unwrap_or_default();
     let mut lists = Vec::new();
     let mut away = false;
     for which in ["open", "ended"].into_iter().filter(|which| asked.state.is_empty() || asked.state == *which) {

@@ -8,6 +8,7 @@ pub(crate) mod filter;
 pub(crate) mod choices;
 
 pub(crate) mod fleet;
+pub(crate) mod silences;
 pub(crate) mod incident;
 pub(crate) mod incidents;
 pub(crate) mod monitor;

@@ -5,3 +5,4 @@ mod monitors;
 mod rules;
 mod paging;
 mod replicas;
+mod maintenance;
