@@ -161,12 +161,11 @@ fn written_patience(monitors: &[Arc<Monitor>]) -> Vec<String> {
 /// When each window runs next, by the clock it is declared by.
 fn next_windows(windows: &[MaintenanceWindow], now: DateTime<Utc>) -> Vec<String> {
     let line = |window: &MaintenanceWindow| {
-        let name = if window.name.is_empty() { format!("line {}", window.line) } else { window.name.clone() };
         let now_on = window.run_at(now).map(|run| format!("on until {}", window.shown(run.to)));
         let next = window.next_after(now, WINDOWS_SHOWN).into_iter().map(|run| window.shown(run.from));
         let all: Vec<String> = now_on.into_iter().chain(next).collect();
         let said = if all.is_empty() { "over, and never again: leave it out".to_owned() } else { all.join(", ") };
-        format!("maintenance {name}: {said}")
+        format!("maintenance {}: {said}", window.called())
     };
     windows.iter().map(line).collect()
 }

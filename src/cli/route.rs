@@ -4,6 +4,7 @@
 
 use std::process::ExitCode;
 
+use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -11,11 +12,12 @@ use crate::cli::config_file::{ConfigFile, declared};
 use crate::cli::known_ids::instead;
 use crate::config::read::source;
 use crate::domain::fleet::Fleet;
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::Monitor;
 use crate::domain::paging::audience::{Topic, subject, topics};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::receiver::Channel;
-use crate::domain::route::{Hearer, hearers};
+use crate::domain::route::{Hearer, fits, hearers};
 use crate::domain::signal::Signal;
 
 /// Says who would be told, before anything happens.
@@ -47,6 +49,10 @@ struct TestArgs {
     /// A receiver that has to be told of each of them; may be given several times.
     #[arg(long, value_name = "RECEIVER")]
     expect: Vec<String>,
+    /// At a moment, such as `2026-11-29T03:00:00+01:00`: what a maintenance window of the file holds back then is told to nobody
+    /// before its end. Silences are known to the running Serin alone.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    at: Option<DateTime<Utc>>,
     /// Print one JSON document instead of text.
     #[arg(long)]
     json: bool,
@@ -63,11 +69,18 @@ fn severity(word: &str) -> Result<Severity, String> {
     found.ok_or_else(|| "page, ticket or notice".to_owned())
 }
 
+fn moment(word: &str) -> Result<DateTime<Utc>, String> {
+    let found = DateTime::parse_from_rfc3339(word).map(|moment| moment.to_utc());
+    found.map_err(|_| "with its offset from UTC, such as 2026-11-29T03:00:00+01:00".to_owned())
+}
+
 /// What may be found of a monitor, and who is told of it.
 struct Heard<'f> {
     topic: Topic,
     severity: Severity,
     by: Vec<Hearer<'f>>,
+    /// The windows that hold it back, each with its end.
+    held: Vec<(&'f MaintenanceWindow, DateTime<Utc>)>,
 }
 
 /// Tests routes.
@@ -89,7 +102,8 @@ pub(crate) fn run(args: RouteArgs) -> anyhow::Result<ExitCode> {
     let heard = heard(&args, fleet, monitor);
     anyhow::ensure!(!heard.is_empty(), "monitor '{}' cannot have that, as it is declared", args.monitor);
     let misses = |one: &Heard<'_>| -> Vec<String> {
-        let is_missing = |name: &&String| !one.by.iter().any(|hearer| hearer.receiver == **name);
+        let is_told = |name: &str| one.held.is_empty() && one.by.iter().any(|hearer| hearer.receiver == name);
+        let is_missing = |name: &&String| !is_told(name);
         args.expect.iter().filter(is_missing).cloned().collect()
     };
     if args.json {
@@ -108,8 +122,11 @@ fn heard<'f>(args: &TestArgs, fleet: &'f Fleet, monitor: &Monitor) -> Vec<Heard<
             && args.severity.is_none_or(|wanted| *severity == wanted)
     };
     let told = |(topic, severity): (Topic, Severity)| {
-        let by = hearers(&fleet.routes, subject(monitor, topic, severity));
-        Heard { topic, severity, by }
+        let subject = subject(monitor, topic, severity);
+        let by = hearers(&fleet.routes, subject);
+        let run = |window: &'f MaintenanceWindow| Some((window, window.run_at(args.at?)?.to));
+        let windows = fleet.maintenance.iter().filter(|window| fits(&window.matches, subject));
+        Heard { topic, severity, by, held: windows.filter_map(run).collect() }
     };
     topics(monitor).into_iter().filter(is_meant).map(told).collect()
 }
@@ -126,8 +143,12 @@ fn line(heard: &Heard<'_>, missing: &[String], fleet: &Fleet) -> String {
     };
     let to = heard.by.iter().map(one).collect::<Vec<_>>().join(", ");
     let to = if to.is_empty() { "nobody" } else { &to };
+    let window = |(window, until): &(&MaintenanceWindow, DateTime<Utc>)| {
+        format!("  – held back by {} (line {}) until {}", window.called(), window.line, window.shown(*until))
+    };
+    let held: String = heard.held.iter().map(window).collect();
     let without = if missing.is_empty() { String::new() } else { format!("  – without {}", missing.join(", ")) };
-    format!("{:<7} {}: {to}{without}", heard.severity.slug(), said(heard.topic))
+    format!("{:<7} {}: {to}{held}{without}", heard.severity.slug(), said(heard.topic))
 }
 
 /// The topic in words, such as `contract schema_drift (wording)`.
@@ -144,12 +165,17 @@ fn as_json(heard: &Heard<'_>, missing: &[String]) -> Value {
         .by
         .iter()
         .map(|hearer| json!({ "receiver": hearer.receiver, "fallback": hearer.fallback, "line": hearer.line }));
+    let held = heard
+        .held
+        .iter()
+        .map(|(window, until)| json!({ "maintenance": window.called(), "line": window.line, "until": until }));
     json!({
         "signal": heard.topic.signal.map(Signal::slug),
         "reason": heard.topic.reason.map(|reason| reason.slug()),
         "class": heard.topic.class,
         "severity": heard.severity.slug(),
         "to": to.collect::<Vec<_>>(),
+        "held_back_by": held.collect::<Vec<_>>(),
         "missing": missing,
     })
 }

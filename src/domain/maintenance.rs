@@ -69,6 +69,20 @@ pub fn starts(text: &str) -> Result<Cron, String> {
 }
 
 impl MaintenanceWindow {
+    /// What a monitor's page says of it: until when it is on, or that it comes within a day; none where it does not.
+    pub fn ahead(&self, now: DateTime<Utc>) -> Option<String> {
+        if let Some(run) = self.run_at(now) {
+            return Some(format!("{}, on until {}", self.called(), self.shown(run.to)));
+        }
+        let next = self.next_after(now, 1).into_iter().find(|run| run.from - now <= TimeDelta::days(1))?;
+        Some(format!("{}, from {} to {}", self.called(), self.shown(next.from), self.shown(next.to)))
+    }
+
+    /// Its name, or where it has none the line it stands on.
+    pub fn called(&self) -> String {
+        if self.name.is_empty() { format!("line {}", self.line) } else { self.name.clone() }
+    }
+
     /// A moment by the clock it is declared by, such as `2026-11-29 02:00 CET`; what runs once is told in UTC.
     pub fn shown(&self, at: DateTime<Utc>) -> String {
         let zone = match &self.runs {

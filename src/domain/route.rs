@@ -37,6 +37,14 @@ pub struct Match {
     pub monitor: Vec<String>,
 }
 
+impl Match {
+    /// Whether anything that may be told of a monitor fits.
+    pub fn may_fit(&self, monitor: &str, labels: &BTreeMap<String, String>) -> bool {
+        (self.monitor.is_empty() || self.monitor.iter().any(|id| id == monitor))
+            && self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+    }
+}
+
 /// What is to be routed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
@@ -109,8 +117,7 @@ pub(crate) fn fits(wanted: &Match, subject: Subject<'_>) -> bool {
     (wanted.severity.is_empty() || wanted.severity.contains(&subject.severity))
         && (wanted.signal.is_empty() || one_of_signal)
         && (wanted.reason.is_empty() || one_of_reason)
-        && (wanted.monitor.is_empty() || wanted.monitor.iter().any(|id| id == subject.monitor))
-        && wanted.labels.iter().all(|(key, value)| subject.labels.get(key) == Some(value))
+        && wanted.may_fit(subject.monitor, subject.labels)
 }
 
 #[cfg(test)]

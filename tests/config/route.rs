@@ -14,6 +14,8 @@ routes:
   - { match: { labels: { team: docs } }, to: [log], continue: true }
   - { match: { severity: page }, to: [oncall], fallback: mail }
   - { match: { reason: latency_elevated }, to: [mail, log] }
+maintenance:
+  - { name: reindex, match: { signal: availability }, cron: \"0 2 * * 7\", for: 2h, zone: Europe/Berlin }
 monitors:
   - { id: docs, url: \"https://a.example.org/mcp\", labels: { team: docs }, canaries: [{ id: a, query: b, expect: [c] }] }
   - { id: wiki, url: \"https://b.example.org/mcp\", rules: { availability: { severity: ticket } } }
@@ -30,7 +32,25 @@ fn ci_learns_who_would_be_told() {
         let said = [ran.stdout, ran.stderr].concat();
         (ran.status.code(), String::from_utf8(said).unwrap())
     };
-    let rows: [(&[&str], i32, &str, &str); 9] = [
+    let rows: [(&[&str], i32, &str, &str); 12] = [
+        (
+            &["--monitor", "docs", "--reason", "timeout", "--at", "2026-11-29T02:30:00+01:00", "--expect", "oncall"],
+            1,
+            "page    availability timeout: log (e-mail, line 8), oncall (e-mail, line 9; else mail)  – held back by reindex (line 12) until 2026-11-29 04:00 CET  – without oncall\n",
+            "in a window nobody is told before its end",
+        ),
+        (
+            &["--monitor", "docs", "--reason", "timeout", "--at", "2026-11-29T04:00:00+01:00", "--expect", "oncall"],
+            0,
+            "page    availability timeout: log (e-mail, line 8), oncall (e-mail, line 9; else mail)\n",
+            "at its end everybody is",
+        ),
+        (
+            &["--monitor", "docs", "--reason", "timeout", "--at", "tonight"],
+            2,
+            "with its offset from UTC",
+            "a moment that is none",
+        ),
         (
             &["--monitor", "docs", "--reason", "timeout"],
             0,

@@ -46,9 +46,9 @@ async fn a_silence_holds_what_opens_in_it_over_a_restart_and_lets_it_go_at_once(
     server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
     let incident = held(&stage, "silence").await;
     let id = incident["id"].as_str().unwrap();
-    assert!(incident["quiet"].as_str().unwrap().starts_with("silenced by silence"), "{incident:#}");
+    assert!(incident["quiet"].as_str().unwrap().starts_with("silenced ("), "{incident:#}");
     let page = stage.page(&format!("/incidents/{id}")).await;
-    assert!(page.contains("silenced by silence"), "the page says what it is quiet by");
+    assert!(page.contains("silenced by kim: we reindex"), "the page says what it is quiet by");
     let page = stage.page("/silences").await;
     assert!(page.contains("we reindex &#60;b&#62;now&#60;/b&#62;") && page.contains("label team=docs"), "{page}");
 
@@ -136,6 +136,8 @@ async fn a_window_of_the_file_holds_until_it_is_over_or_edited_away() {
     assert!(by.contains("monitors.yaml:"), "{by}");
     let page = stage.page("/silences").await;
     assert!(page.contains("reindex") && page.contains("<b>on</b> until"), "{page}");
+    let page = stage.page("/monitors/docs").await;
+    assert!(page.contains("reindex, on until "), "the monitor's page says so: {page}");
     assert_eq!(stage.told("docs").len(), 0, "nobody hears of it");
     // It goes on to cover something else.
     stage.declare(&windows("match: { monitor: docs, signal: latency }, "));

@@ -83,8 +83,8 @@ impl TellingHold {
     pub fn said(&self) -> String {
         match self.kind {
             HoldKind::Cause => format!("explained by incident {}", self.by),
-            HoldKind::Silence => format!("silenced by silence {}", self.by),
-            HoldKind::Window => format!("in maintenance by {}", self.by),
+            HoldKind::Silence => format!("silenced ({})", self.by),
+            HoldKind::Window => format!("in maintenance ({})", self.by),
         }
     }
 }

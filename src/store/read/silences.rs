@@ -46,6 +46,16 @@ impl Readers {
         rows.iter().map(silence).collect()
     }
 
+    /// The silences of these ids, whatever became of them; what there is none of is left out.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn silences_of(&self, ids: &[String]) -> Result<Vec<Silence>, StoreError> {
+        let rows = sqlx::query(silences!("WHERE id IN (SELECT value FROM json_each($1))"));
+        let rows = rows.bind(serde_json::json!(ids).to_string()).fetch_all(&self.readers).await?;
+        rows.iter().map(silence).collect()
+    }
+
     /// One silence; none where there is none of this id.
     ///
     /// # Errors

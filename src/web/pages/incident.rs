@@ -177,6 +177,17 @@ async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: Date
         state.ask(state.store.explained_by(id))
     );
     let entry = |line: TimelineLine| TimelineEntry { at: Timestamp::new(line.at, now), line };
+    let holds = holds.unwrap_or_default();
+    let is_silence = |hold: &&TellingHold| hold.kind == HoldKind::Silence;
+    let ids: Vec<String> = holds.iter().filter(is_silence).map(|hold| hold.by.clone()).collect();
+    let silences = match ids.is_empty() {
+        true => Vec::new(),
+        false => state.ask(state.store.silences_of(&ids)).await.unwrap_or_default(),
+    };
+    let said = |hold: &TellingHold| match silences.iter().find(|silence| silence.id == hold.by) {
+        Some(silence) => format!("silenced by {}: {}", silence.author, silence.comment),
+        None => hold.said(),
+    };
     let held = |hold: TellingHold| HoldRow {
         since: Timestamp::new(hold.since, now),
         until: hold.until.filter(|at| *at > now).map(|at| Timestamp::new(at, now)),
@@ -185,12 +196,12 @@ async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: Date
             HoldKind::Cause => Some(format!("/incidents/{}", hold.by)),
             HoldKind::Silence | HoldKind::Window => Some("/silences".to_owned()),
         },
-        said: hold.said(),
+        said: said(&hold),
     };
     page.timeline = timeline.unwrap_or_default().into_iter().map(entry).collect();
     page.deliveries = deliveries.unwrap_or_default().into_iter().map(|line| deliveries::row(line, now)).collect();
     page.transcripts = transcripts.map_or(0, |found| found.len());
-    page.holds = holds.unwrap_or_default().into_iter().map(held).collect();
+    page.holds = holds.into_iter().map(held).collect();
     page.explained = explained.unwrap_or_default().into_iter().map(|one| incidents::row(one, None, now)).collect();
 }
 

@@ -7,7 +7,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 
+use crate::domain::fleet::Fleet;
 use crate::domain::incident::Incident;
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::live::state::MonitorView;
 use crate::store::read::latency::BeatLine;
@@ -90,6 +92,8 @@ struct Notices {
     said: Option<String>,
     trouble: Option<String>,
     hold: Option<String>,
+    /// Maintenance that is on, or comes within a day.
+    maintenance: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -171,7 +175,7 @@ pub(crate) async fn page(
             .watching(format!("monitor:{}", view.id)),
         id: view.id.to_string(),
         head: head(&view, now),
-        notices: notices(&view, &asked, now),
+        notices: notices(&view, &asked, &fleet, now),
         tools: tools::tell(&view, locked(&state, &view), std::mem::take(&mut kept.listings), now),
         signals: signals::lines(&view, &fleet, now),
         figures: FiguresPanel {
@@ -207,13 +211,19 @@ fn head(view: &MonitorView, now: DateTime<Utc>) -> MonitorHead {
     }
 }
 
-fn notices(view: &MonitorView, asked: &MonitorQuery, now: DateTime<Utc>) -> Notices {
+fn notices(view: &MonitorView, asked: &MonitorQuery, fleet: &Fleet, now: DateTime<Utc>) -> Notices {
     let said = match asked.said.as_deref() {
         Some("recheck") => Some(recheck::told(Some(view), asked.at.and_then(|at| DateTime::from_timestamp(at, 0)))),
         Some(word) => tools::said(word).map(str::to_owned),
         None => None,
     };
-    Notices { said, trouble: view.trouble.clone(), hold: view.cost.hold.map(|hold| footprint::held(hold, now)) }
+    let of_this = |window: &&MaintenanceWindow| window.matches.may_fit(view.id.as_str(), &view.declared.labels);
+    Notices {
+        said,
+        trouble: view.trouble.clone(),
+        hold: view.cost.hold.map(|hold| footprint::held(hold, now)),
+        maintenance: fleet.maintenance.iter().filter(of_this).filter_map(|window| window.ahead(now)).collect(),
+    }
 }
 
 async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<StoredPart, Away> {

@@ -235,7 +235,7 @@ fn row(silence: Silence, now: DateTime<Utc>) -> SilenceRow {
 
 fn window_row(window: &MaintenanceWindow, now: DateTime<Utc>) -> WindowRow {
     WindowRow {
-        name: if window.name.is_empty() { format!("line {}", window.line) } else { window.name.clone() },
+        name: window.called(),
         matches: in_words(&window.matches),
         on_until: window.run_at(now).map(|run| window.shown(run.to)),
         next: window.next_after(now, 3).into_iter().map(|run| window.shown(run.from)).collect(),
