@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, Uri};
 use chrono::{DateTime, Utc};
 use serin::cli::demo::inbox::Inbox;
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
@@ -263,6 +263,71 @@ async fn a_receivers_answer_decides_what_happens_next() {
         assert!(why(&end).starts_with(expected), "{sentence}: {}", why(&end));
         assert!(!why(&end).contains(&address.to_string()), "the address is not shown: {}", why(&end));
     }
+}
+
+/// A receiver in a service, by its channel.
+fn service(channel: Channel) -> Receiver {
+    Receiver { name: "team".into(), channel, line: 1, definition_hash: String::new() }
+}
+
+/// A server that says yes to everything, and what it was posted: path, headers, body.
+async fn recorder() -> (SocketAddr, tokio::sync::mpsc::UnboundedReceiver<(String, HeaderMap, String)>) {
+    crypto();
+    let (posts, seen) = tokio::sync::mpsc::unbounded_channel();
+    let keep = move |uri: Uri, headers: HeaderMap, body: String| async move {
+        let _ended = posts.send((uri.path().to_owned(), headers, body));
+        StatusCode::ACCEPTED
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(keep)).await });
+    (address, seen)
+}
+
+/// Where the bodies are kept that services got, for the types of their makers to judge: `tests/services/check.sh`.
+const KEPT_BODIES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/services");
+
+#[tokio::test]
+async fn services_of_others_get_each_event_in_their_own_form() {
+    std::fs::create_dir_all(KEPT_BODIES).expect("a folder");
+    let (address, mut posts) = recorder().await;
+    let url = |path: &str| Address { shown: String::new(), resolved: Secret::new(&format!("http://{address}{path}")) };
+    let url_of_chat = url("/services/T0/B0/geheimnis");
+    let services = [(Channel::Slack { url: url_of_chat.clone() }, "/services/T0/B0/geheimnis")];
+    let sender = ChannelSender::new().expect("a sender");
+    for (channel, path) in services {
+        let receiver = service(channel);
+        for event in Event::ALL {
+            for (kind, summary) in [("plain", "docs: the expected source is gone"), ("hostile", HOSTILE)] {
+                let payload = freeze(&notification("0199-n", 1, event, summary));
+                let fleet = fleet(&["127.0.0.0/8"], None, vec![]);
+                let end = soon("an answer", sender.attempt(&fleet, &receiver, "0199-n", &payload, Utc::now())).await;
+                assert_eq!(end, AttemptEnd::Accepted, "{}", receiver.channel.key());
+                let (found, headers, body) = posts.recv().await.expect("a post");
+                assert_eq!((found.as_str(), headers["content-type"].as_bytes()), (path, &b"application/json"[..]));
+                assert!(!headers.contains_key("webhook-id"), "it is no Standard Webhook");
+                let body: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+                let name = format!("{KEPT_BODIES}/{}.{}.{kind}.json", receiver.channel.key(), event.slug());
+                std::fs::write(name, body.to_string()).expect("it is written");
+            }
+        }
+    }
+    let receiver = service(Channel::Slack { url: url_of_chat });
+    let end = sender.attempt(&fleet(&[], None, vec![]), &receiver, "n", &opened("n"), Utc::now()).await;
+    assert!(matches!(end, AttemptEnd::Refused { .. }), "the guard is the webhook's: {end:?}");
+}
+
+#[tokio::test]
+async fn a_service_that_refuses_wakes_the_fallback_and_its_address_stays_hidden() {
+    let answer = b"HTTP/1.1 404 Not Found\r\ncontent-length: 39\r\n\r\nno_service at /services/T0/B0/geheimnis";
+    let address = raw_server(answer).await;
+    let url = format!("http://{address}/services/T0/B0/geheimnis");
+    let url = Address { shown: "${env:CHAT}".into(), resolved: Secret::new(&url) };
+    let receiver = service(Channel::Slack { url });
+    let sender = ChannelSender::new().expect("a sender");
+    let fleet = fleet(&["127.0.0.0/8"], None, vec![]);
+    let end = soon("an answer", sender.attempt(&fleet, &receiver, "n", &opened("n"), Utc::now())).await;
+    assert_eq!(why(&end), "refused: HTTP 404 Not Found; it said: no_service at …");
 }
 
 #[tokio::test]

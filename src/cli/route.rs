@@ -135,8 +135,8 @@ fn heard<'f>(args: &TestArgs, fleet: &'f Fleet, monitor: &Monitor) -> Vec<Heard<
 fn line(heard: &Heard<'_>, missing: &[String], fleet: &Fleet) -> String {
     let one = |hearer: &Hearer<'_>| {
         let channel = fleet.receiver(hearer.receiver).map_or("gone", |receiver| match receiver.channel {
-            Channel::Webhook { .. } => "webhook",
             Channel::Email { .. } => "e-mail",
+            ref other => other.key(),
         });
         let fallback = hearer.fallback.map(|name| format!("; else {name}")).unwrap_or_default();
         format!("{} ({channel}, line {}{fallback})", hearer.receiver, hearer.line)

@@ -3,11 +3,15 @@
 use chrono::{DateTime, Utc};
 
 use crate::deliver::mail::Mailer;
+use crate::deliver::message::Message;
+use crate::deliver::services::slack;
 use crate::deliver::trust;
-use crate::deliver::webhook::{Post, WebhookClient};
+use crate::deliver::webhook::{Post, Proof, WebhookClient};
 use crate::domain::fleet::{Fleet, Heartbeat};
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::receiver::{Channel, Receiver};
+use crate::domain::secret::Address;
+use serde_json::Value;
 
 /// Sends. Holds the HTTP client, the TLS roots and what mail recipients already took; cheap to share in an `Arc`.
 #[derive(Debug)]
@@ -34,7 +38,7 @@ impl ChannelSender {
     /// One attempt, at most [`crate::domain::paging::delivery::ATTEMPT_MAX`].
     ///
     /// `id` is the notification's: `webhook-id`, and the mail's Message-ID. A webhook gets `payload`
-    /// byte for byte; a mail is rendered from it. Never fails and never panics: the end says it all.
+    /// byte for byte; everything else is rendered from it. Never fails and never panics: the end says it all.
     pub async fn attempt(
         &self,
         fleet: &Fleet,
@@ -43,14 +47,30 @@ impl ChannelSender {
         payload: &str,
         now: DateTime<Utc>,
     ) -> AttemptEnd {
+        let post = |proof| Post { id, body: payload, at: now, proof };
         match &receiver.channel {
             Channel::Webhook { url, secrets } => {
-                self.hooks.send(&fleet.allow_private, url, secrets, Post { id, body: payload, at: now }).await
+                self.hooks.send(&fleet.allow_private, url, post(Proof::Standard(secrets))).await
             }
+            Channel::Slack { url } => self.rendered(fleet, url, post(Proof::Address), slack::body).await,
             // Boxed: a mail's conversation is large, and every webhook's future would carry its size.
             Channel::Email { to } => {
                 Box::pin(self.post.send(fleet.smtp.as_ref(), &receiver.name, to, id, payload)).await
             }
         }
+    }
+    /// One attempt to bring a message to a service of others, as it takes it; the exchange is a webhook's.
+    async fn rendered(
+        &self,
+        fleet: &Fleet,
+        url: &Address,
+        post: Post<'_>,
+        body: impl FnOnce(&Message) -> Value,
+    ) -> AttemptEnd {
+        let Ok(message) = Message::parse(post.body) else {
+            return AttemptEnd::Refused { why: "the stored message cannot be read as contract version 1".to_owned() };
+        };
+        let body = body(&message).to_string();
+        self.hooks.send(&fleet.allow_private, url, Post { body: &body, ..post }).await
     }
 }

@@ -12,13 +12,11 @@ use lettre::Address;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue, MIME_VERSION_1_0};
 use lettre::message::{Mailbox, MessageBuilder};
 
-use crate::deliver::message::{Message, MessageIncident};
-use crate::deliver::plain;
+use crate::deliver::message::Message;
 use crate::deliver::smtp::{MailMessage, SmtpClient};
+use crate::deliver::{briefing, plain};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
-use crate::domain::reason::FailureReason;
 use crate::domain::receiver::Smtp;
-use crate::domain::wording::span;
 use rustls::pki_types::CertificateDer;
 
 /// Characters of a subject: longer ones are cut by every reader anyway.
@@ -122,51 +120,14 @@ fn id_part(id: &str) -> String {
 
 /// `[page] docs: …`, `[resolved] docs: …`: one line.
 fn subject(message: &Message) -> String {
-    let tag = match message.event.as_str() {
-        "incident.opened" | "incident.updated" => message.severity.as_str(),
-        "incident.reminder" => "still open",
-        "incident.escalated" => "escalated",
-        "incident.acknowledged" => "acknowledged",
-        "incident.resolved" => "resolved",
-        "server.restarted" => "restarted",
-        "contract.changed" => "contract",
-        "drill" => "drill",
-        "serin.trouble" => "serin",
-        "serin.trouble_over" => "serin, over",
-        _ => "serin",
-    };
-    plain::line(&format!("[{tag}] {}", message.summary), SUBJECT_CHARS_MAX)
+    plain::line(&format!("[{}] {}", briefing::tag(message), message.summary), SUBJECT_CHARS_MAX)
 }
 
 /// What, since when, why, what was seen, what would end it, where to look, how to see it oneself.
 fn body(message: &Message) -> String {
     let mut text = String::with_capacity(1500);
     paragraph(&mut text, &message.summary);
-    let mut facts: Vec<(&str, String)> = Vec::new();
-    if let Some(monitor) = &message.monitor {
-        facts.push(("Monitor", format!("{} ({})", monitor.name, monitor.id)));
-        facts.push(("Address", monitor.url.clone()));
-        if !monitor.labels.is_empty() {
-            let labels: Vec<String> = monitor.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            facts.push(("Labels", labels.join(", ")));
-        }
-    }
-    if let Some(incident) = &message.incident {
-        facts.extend(incident_facts(incident));
-    } else {
-        facts.push(("At", message.at.clone()));
-    }
-    if let Some(reason) = &message.failure_reason {
-        let stage = message.failed_stage.as_deref().map(|stage| format!(", seen at {stage}")).unwrap_or_default();
-        facts.push(("Reason", format!("{reason}{stage}")));
-        if let Some(known) = FailureReason::from_slug(reason) {
-            facts.push(("", known.facts().meaning.to_owned()));
-        }
-    }
-    if let Some(when) = &message.resolves_when {
-        facts.push(("Resolves", when.clone()));
-    }
-    table(&mut text, &facts);
+    table(&mut text, &briefing::facts(message));
     if !message.evidence.0.is_empty() {
         text.push_str("\nWhat was seen\n");
         for (key, value) in &message.evidence.0 {
@@ -181,29 +142,6 @@ fn body(message: &Message) -> String {
     }
     text.push_str(".\n");
     text
-}
-
-fn incident_facts(incident: &MessageIncident) -> Vec<(&'static str, String)> {
-    let part = if incident.subject.is_empty() { String::new() } else { format!(", {}", incident.subject) };
-    let mut facts = vec![
-        ("Signal", format!("{}{part} ({})", incident.signal, incident.severity)),
-        ("Since", incident.opened_at.clone()),
-    ];
-    if let Some(end) = &incident.resolved_at {
-        let length = incident
-            .duration_seconds
-            .map(|seconds| format!(", after {}", span(std::time::Duration::from_secs(seconds.unsigned_abs()))))
-            .unwrap_or_default();
-        facts.push(("Ended", format!("{end}{length}")));
-    }
-    if let Some(cause) = &incident.resolve_cause {
-        let into = incident.absorbed_into.as_deref().map(|id| format!(" by incident {id}")).unwrap_or_default();
-        facts.push(("Ended as", format!("{cause}{into}")));
-    }
-    if let Some(who) = &incident.acknowledged_by {
-        facts.push(("Taken by", who.clone()));
-    }
-    facts
 }
 
 fn pointers(message: &Message) -> Vec<(&'static str, String)> {
@@ -238,7 +176,7 @@ fn refused(why: &str) -> AttemptEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deliver::message::{MessageEvidence, MessageMonitor, MessageRule};
+    use crate::deliver::message::{MessageEvidence, MessageIncident, MessageMonitor, MessageRule};
     use crate::domain::receiver::SmtpTls;
 
     fn smtp() -> Smtp {

@@ -1,14 +1,16 @@
 //! A notification becomes a public message (versioned) and goes out through a channel.
 //!
 //! What is said is decided elsewhere and frozen once: every receiver and every attempt gets the
-//! same bytes, or a mail rendered from them. Nothing in here remembers a delivery; the delivery worker and
+//! same bytes, or what is rendered from them. Nothing in here remembers a delivery; the delivery worker and
 //! the outbox do. Only Serin's own trouble (`internal`) is sent without them, because it may be
 //! about them.
 //!
 //! Read: `message` (the contract), `channel` (one attempt), then the two ways out, `webhook` with
-//! its `signature` and `mail` with its `smtp` conversation; `internal` with its
+//! its `signature` and `mail` with its `smtp` conversation; `services`, which render it for chats and pagers of others
+//! from the parts that `briefing` has of it; `internal` with its
 //! closed list `internal_alert` and its `queue`; `runbook`; and, at the bottom, `plain` and `trust`.
 
+pub(crate) mod briefing;
 pub mod channel;
 pub mod internal;
 pub(crate) mod mail;
@@ -16,6 +18,7 @@ pub mod message;
 pub(crate) mod plain;
 pub(crate) mod queue;
 pub(crate) mod runbook;
+pub(crate) mod services;
 pub(crate) mod signature;
 pub(crate) mod smtp;
 pub mod internal_alert;

@@ -40,14 +40,8 @@ impl WebhookClient {
     }
 
     /// One POST of exactly its body.
-    pub(crate) async fn send(
-        &self,
-        allow: &[Network],
-        address: &Address,
-        secrets: &[Secret],
-        post: Post<'_>,
-    ) -> AttemptEnd {
-        let sending = self.exchange(allow, address, secrets, post);
+    pub(crate) async fn send(&self, allow: &[Network], address: &Address, post: Post<'_>) -> AttemptEnd {
+        let sending = self.exchange(allow, address, post);
         match tokio::time::timeout(ATTEMPT_MAX, sending).await {
             Ok(Ok(answer)) => answer.judged(post.at),
             Ok(Err(end)) => end,
@@ -76,24 +70,22 @@ impl WebhookClient {
         &self,
         allow: &[Network],
         address: &Address,
-        secrets: &[Secret],
-        Post { id, body, at }: Post<'_>,
+        Post { id, body, at, proof }: Post<'_>,
     ) -> Result<WebhookAnswer, AttemptEnd> {
         let allowed = networks(allow);
         let url = guarded_url(address, &allowed)?;
         let client = self.client(allow, allowed).map_err(|error| failed(reason_of(&error)))?;
-        let mut request = client
-            .post(url)
-            .header("content-type", "application/json")
-            .header("webhook-id", id)
-            .header("webhook-timestamp", at.timestamp());
-        if !secrets.is_empty() {
-            let keys = secrets.iter().map(Secret::expose);
-            let signed = signature::header(keys, id, at.timestamp(), body.as_bytes());
-            request = request.header("webhook-signature", signed.map_err(|bad| refused(bad.to_string()))?);
+        let mut request = client.post(url).header("content-type", "application/json");
+        if let Proof::Standard(secrets) = proof {
+            request = request.header("webhook-id", id).header("webhook-timestamp", at.timestamp());
+            if !secrets.is_empty() {
+                let keys = secrets.iter().map(Secret::expose);
+                let signed = signature::header(keys, id, at.timestamp(), body.as_bytes());
+                request = request.header("webhook-signature", signed.map_err(|bad| refused(bad.to_string()))?);
+            }
         }
         let response = request.body(body.to_owned()).send().await.map_err(|error| ending(&error))?;
-        Ok(WebhookAnswer::read(response, address, secrets).await)
+        Ok(WebhookAnswer::read(response, address, proof.secrets()).await)
     }
 
     /// The client for these networks, made anew when they changed.
@@ -118,12 +110,31 @@ impl WebhookClient {
     }
 }
 
-/// What is posted: a notification's id, its frozen body, and the time that is signed.
+/// What is posted: a notification's id, its body, the time that is signed, and by what we are known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Post<'a> {
     pub(crate) id: &'a str,
     pub(crate) body: &'a str,
     pub(crate) at: DateTime<Utc>,
+    pub(crate) proof: Proof<'a>,
+}
+
+/// By what a receiver knows us. Its secrets are masked in what is kept of the answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Proof<'a> {
+    /// The headers of Standard Webhooks, signed with each of these; unsigned where there are none.
+    Standard(&'a [Secret]),
+    /// An address that nobody else knows.
+    Address,
+}
+
+impl<'a> Proof<'a> {
+    fn secrets(self) -> &'a [Secret] {
+        match self {
+            Self::Standard(secrets) => secrets,
+            Self::Address => &[],
+        }
+    }
 }
 
 /// What came back, as far as it is kept.

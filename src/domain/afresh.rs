@@ -101,6 +101,7 @@ impl<'a> Copying<'a> {
                 secrets: secrets.iter().map(|secret| self.secret(secret)).collect(),
             },
             email @ Channel::Email { .. } => email.clone(),
+            Channel::Slack { url } => Channel::Slack { url: self.address(url) },
         };
         Receiver { channel, ..receiver.clone() }
     }

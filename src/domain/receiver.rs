@@ -7,7 +7,7 @@ use crate::domain::secret::{Address, Secret};
 pub struct Receiver {
     /// Unique in the file; routes, fallbacks and the ledger use it.
     pub name: String,
-    /// Webhook or mail, with what each needs.
+    /// Webhook, mail or a service of others, with what each needs.
     pub channel: Channel,
     /// The line of the file on which it stands.
     pub line: u32,
@@ -15,7 +15,7 @@ pub struct Receiver {
     pub definition_hash: String,
 }
 
-/// Webhook or mail, with what each needs to be sent.
+/// Webhook, mail or a service of others, with what each needs to be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Channel {
     /// An HTTP POST after Standard Webhooks.
@@ -30,6 +30,22 @@ pub enum Channel {
         /// Recipients, at least one.
         to: Vec<String>,
     },
+    /// An incoming webhook of Slack, or of Mattermost.
+    Slack {
+        /// The webhook; whoever knows its path may post.
+        url: Address,
+    },
+}
+
+impl Channel {
+    /// The key under which it is declared.
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Webhook { .. } => "webhook",
+            Self::Email { .. } => "email",
+            Self::Slack { .. } => "slack",
+        }
+    }
 }
 
 /// `smtp:` of the file: the one server all mails go through.

@@ -24,6 +24,7 @@ fn read(file: &Value) -> Result<Loaded, String> {
     let source = ConfigSource::new(Path::new("whole.yaml"), file.to_string().into_bytes(), None);
     let env = |name: &str| match name {
         "LONG_SECRET" => Some("correct horse battery staple".to_owned()),
+        "CHAT_URL" | "OTHER_URL" => Some(format!("https://chat.example.org/hooks/{name}")),
         name => secrets(name),
     };
     load(&source, &env, Unset::Warn).map_err(|faults| faults.to_string())
@@ -139,6 +140,7 @@ fn others(value: &Value) -> Vec<Value> {
         "Europe/Vienna",
         "${env:LONG_SECRET}",
         "${env:DOCS_TOKEN}",
+        "${env:OTHER_URL}",
         "http://other.example.org:3128",
     ];
     match value {
@@ -229,7 +231,7 @@ fn hashes_stay_what_they_were() {
     ];
     let found: Vec<_> = monitors
         .chain(receivers)
-        .filter(|(id, _)| !matches!(*id, "since" | "cached" | "checked" | "twin" | "twinx" | "replica"))
+        .filter(|(id, _)| !matches!(*id, "since" | "cached" | "checked" | "twin" | "twinx" | "replica" | "chat"))
         .collect();
     assert_eq!(found, expected, "they are stored");
 }

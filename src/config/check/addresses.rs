@@ -10,7 +10,7 @@ use crate::config::check::scalars::Resolved;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::Node;
-use crate::config::read::reference::{holds_password, redacted};
+use crate::config::read::reference::{ReferencePart, holds_password, parts, redacted};
 use crate::domain::secret::{Address, Secret};
 
 /// What browsers and proxies carry at most.
@@ -29,6 +29,26 @@ impl Checker<'_> {
         let Some(value) = value else { return Some(Address { shown, resolved: Secret::new(STAND_IN_URL) }) };
         self.url(what, node.place, &value, false)?;
         Some(Address { shown, resolved: Secret::new(&value) })
+    }
+
+    /// A place to connect to of which whoever knows it may use it: a reference and nothing else, since the file lies in
+    /// git. So what may be shown of it is the reference.
+    pub(in crate::config) fn secret_address(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Address> {
+        self.ask(node.place, || ValueShape::Secret);
+        let (text, _) = self.scalar(what, node)?;
+        let is_whole = parts(text).is_ok_and(|parts| {
+            matches!(parts[..], [ReferencePart::Env { default: None, .. } | ReferencePart::File { .. }])
+        });
+        if is_whole || (text.starts_with("${") && parts(text).is_err()) {
+            return self.address(what, node);
+        }
+        self.found.redactions.push(node.place.start as usize..node.place.end as usize);
+        let message =
+            format!("{what} is a secret, and stands in the file, where everybody with the repository reads it");
+        let mend =
+            "write `${env:NAME}` or `${file:/run/secrets/x}` and nothing else, and have the service give a new one";
+        self.report(Diagnostic::new(node.place, message).help(mend));
+        None
     }
 
     /// A URL that people follow, which may have a fragment.

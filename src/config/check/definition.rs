@@ -128,6 +128,10 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
             said.text("email");
             said.key("email.to").texts(to.iter().map(String::as_str));
         }
+        Channel::Slack { url } => {
+            said.text("slack");
+            said.key("slack.url").address(url);
+        }
     }
     said
 }

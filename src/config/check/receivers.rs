@@ -7,13 +7,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::config::check::checker::{Checker, Fields, similar};
-use crate::config::check::definition;
 use crate::config::check::process::mailbox;
+use crate::config::check::{definition, keys};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::MapEntry;
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::route::Route;
-use crate::domain::secret::Secret;
+use crate::domain::secret::{Address, Secret};
 
 /// More destinations than people can tell apart.
 const RECEIVERS_MAX: usize = 1_000;
@@ -69,20 +69,44 @@ pub(in crate::config) fn receivers<'n, 'a: 'n>(
 fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
     let what = format!("receiver {}", quoted(&entry.key));
     let fields = checker.fields(&what, &entry.value, "receivers.*")?;
-    match (fields.get("webhook"), fields.get("email")) {
-        (Some(hook), None) => webhook(checker, &what, hook),
-        (None, Some(mail)) => email(checker, &what, mail),
-        (Some(_), Some(second)) => {
+    let ways: Vec<&MapEntry<'_>> = keys::known("receivers.*").iter().filter_map(|key| fields.get(key)).collect();
+    match ways[..] {
+        [] => {
+            let diagnostic = Diagnostic::new(entry.place, format!("{what} is reached in no way"));
+            checker.report(diagnostic.help(
+                "give it `webhook: { url: … }`, `email: { to: [ … ] }` or a service such as `slack: { url: … }`",
+            ));
+            None
+        }
+        [way] => match &*way.key {
+            "webhook" => webhook(checker, &what, way),
+            "email" => email(checker, &what, way),
+            "slack" => Some(Channel::Slack { url: hook_of(checker, &what, way, "Slack", "receivers.*.slack")? }),
+            _ => None,
+        },
+        [_, second, ..] => {
             let diagnostic = Diagnostic::new(second.place, format!("{what} is reached in two ways"));
             checker.report(diagnostic.help("make two receivers of it, and name both in a route's `to`"));
             None
         }
-        (None, None) => {
-            let diagnostic = Diagnostic::new(entry.place, format!("{what} is reached in no way"));
-            checker.report(diagnostic.help("give it `webhook: { url: … }` or `email: { to: [ … ] }`"));
-            None
-        }
     }
+}
+
+/// The webhook that a service gave out: `{ url: … }`, of which everything behind the host is a secret.
+fn hook_of(
+    checker: &mut Checker<'_>,
+    what: &str,
+    entry: &MapEntry<'_>,
+    service: &str,
+    section: &str,
+) -> Option<Address> {
+    let fields = checker.fields(format_args!("the {service} webhook of {what}"), &entry.value, section)?;
+    let Some(url) = fields.get("url") else {
+        let mend = "such as `url: ${env:CHAT_URL}`";
+        checker.missing(format_args!("the {service} webhook of {what}"), entry.place, "url", mend);
+        return None;
+    };
+    checker.secret_address(format_args!("the address of the {service} webhook of {what}"), &url.value)
 }
 
 fn webhook(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {

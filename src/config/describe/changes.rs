@@ -7,7 +7,7 @@ use crate::domain::fleet::Fleet;
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Canary, Monitor, ProbeIdentity};
 use crate::domain::near_miss::NearMiss;
-use crate::domain::receiver::{Channel, Receiver, Smtp};
+use crate::domain::receiver::{Receiver, Smtp};
 
 /// The keys by which a monitor differs from what it was; its id is the same.
 pub(crate) fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
@@ -57,14 +57,12 @@ fn pairs(old: &[NearMiss], new: &[NearMiss]) -> BTreeSet<String> {
 
 /// The keys by which a receiver differs from what it was; its name is the same.
 pub(in crate::config) fn receiver(old: &Receiver, new: &Receiver) -> Vec<String> {
-    match (&old.channel, &new.channel) {
-        (Channel::Webhook { .. }, Channel::Email { .. }) => vec!["webhook, now email".to_owned()],
-        (Channel::Email { .. }, Channel::Webhook { .. }) => vec!["email, now webhook".to_owned()],
-        _ => {
-            let keys = definition::of_receiver(new).differing(&definition::of_receiver(old));
-            keys.into_iter().map(str::to_owned).collect()
-        }
+    let (was, is) = (old.channel.key(), new.channel.key());
+    if was != is {
+        return vec![format!("{was}, now {is}")];
     }
+    let keys = definition::of_receiver(new).differing(&definition::of_receiver(old));
+    keys.into_iter().map(str::to_owned).collect()
 }
 
 #[derive(Default)]

@@ -77,7 +77,7 @@ fn receivers_and_routes() {
         (
             "no way at all",
             "receivers: { x: {} }\n".to_owned(),
-            &["3:14 receiver 'x' is reached in no way => give it `webhook: { url: … }` or `email: { to: [ … ] }`"],
+            &["3:14 receiver 'x' is reached in no way => give it `webhook: { url: … }`, `email: { to: [ … ] }` or a service such as `slack: { url: … }`"],
         ),
         (
             "mail without a mail server",
@@ -97,6 +97,38 @@ fn receivers_and_routes() {
     ];
     for (sentence, more, expected) in rows {
         check(sentence, &with_sections(&more), expected);
+    }
+}
+
+#[test]
+fn services_of_others() {
+    const SECRET: &str = "is a secret, and stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}` and nothing else, and have the service give a new one";
+    let slack = format!("3:33 the address of the Slack webhook of receiver 'x' {SECRET}");
+    let rows: [(&str, &str, &[&str]); 5] = [
+        (
+            "an address that is a secret and stands in the file",
+            "receivers: { x: { slack: { url: https://hooks.example.org/services/T0/B0/geheim } } }\n",
+            &[&slack],
+        ),
+        (
+            "or in the default of a reference",
+            "receivers: { x: { slack: { url: \"${env:U:-https://h/geheim}\" } } }\n",
+            &[&slack],
+        ),
+        ("or in a part", "receivers: { x: { slack: { url: \"https://${env:U}/geheim\" } } }\n", &[&slack]),
+        (
+            "no address",
+            "receivers: { x: { slack: {} } }\n",
+            &["3:19 the Slack webhook of receiver 'x' has no 'url' => such as `url: ${env:CHAT_URL}`"],
+        ),
+        (
+            "a chat and a mail",
+            "serin: { smtp: { host: h, from: a@b.example } }\nreceivers: { x: { slack: { url: \"${env:ONCALL_URL}\" }, email: { to: [a@b.example] } } }\n",
+            &["4:19 receiver 'x' is reached in two ways => make two receivers of it, and name both in a route's `to`"],
+        ),
+    ];
+    for (sentence, more, expected) in rows {
+        check(sentence, &with_sections(more), expected);
     }
 }
 

@@ -1,0 +1,12 @@
+//! The one frozen message as services of others take it: chats, pagers and phones that a team uses already.
+//!
+//! Each renders what `briefing` has of a message and sends nothing: the exchange is the webhook client's. What a server
+//! said stands in all of them, so that each keeps it from being more than text: no mention, no link, no markup. Limits
+//! cut texts and never the JSON around them; where they come from is in docs/channels.md.
+//!
+//! Read: `slack`; at the bottom `escaped`.
+
+pub(crate) mod slack;
+pub(crate) mod escaped;
+#[cfg(test)]
+mod samples;
