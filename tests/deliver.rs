@@ -270,6 +270,9 @@ fn service(channel: Channel) -> Receiver {
     Receiver { name: "team".into(), channel, line: 1, definition_hash: String::new() }
 }
 
+/// A routing key as PagerDuty gives them out.
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+
 /// A server that says yes to everything, and what it was posted: path, headers, body.
 async fn recorder() -> (SocketAddr, tokio::sync::mpsc::UnboundedReceiver<(String, HeaderMap, String)>) {
     crypto();
@@ -293,7 +296,10 @@ async fn services_of_others_get_each_event_in_their_own_form() {
     let (address, mut posts) = recorder().await;
     let url = |path: &str| Address { shown: String::new(), resolved: Secret::new(&format!("http://{address}{path}")) };
     let url_of_chat = url("/services/T0/B0/geheimnis");
-    let services = [(Channel::Slack { url: url_of_chat.clone() }, "/services/T0/B0/geheimnis")];
+    let services = [
+        (Channel::Slack { url: url_of_chat.clone() }, "/services/T0/B0/geheimnis"),
+        (Channel::PagerDuty { url: url("/v2/enqueue"), routing_key: Secret::new(KEY) }, "/v2/enqueue"),
+    ];
     let sender = ChannelSender::new().expect("a sender");
     for (channel, path) in services {
         let receiver = service(channel);
@@ -328,6 +334,18 @@ async fn a_service_that_refuses_wakes_the_fallback_and_its_address_stays_hidden(
     let fleet = fleet(&["127.0.0.0/8"], None, vec![]);
     let end = soon("an answer", sender.attempt(&fleet, &receiver, "n", &opened("n"), Utc::now())).await;
     assert_eq!(why(&end), "refused: HTTP 404 Not Found; it said: no_service at …");
+}
+
+#[tokio::test]
+async fn a_key_in_the_body_is_not_kept_when_it_is_echoed() {
+    let answer = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 44\r\n\r\nno such key 0123456789abcdef0123456789abcdef";
+    let address = raw_server(answer).await;
+    let url = Address { shown: String::new(), resolved: Secret::new(&format!("http://{address}/v2/enqueue")) };
+    let receiver = service(Channel::PagerDuty { url, routing_key: Secret::new(KEY) });
+    let sender = ChannelSender::new().expect("a sender");
+    let fleet = fleet(&["127.0.0.0/8"], None, vec![]);
+    let end = soon("an answer", sender.attempt(&fleet, &receiver, "n", &opened("n"), Utc::now())).await;
+    assert_eq!(why(&end), "refused: HTTP 400 Bad Request; it said: no such key …");
 }
 
 #[tokio::test]

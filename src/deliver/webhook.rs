@@ -126,6 +126,8 @@ pub(crate) enum Proof<'a> {
     Standard(&'a [Secret]),
     /// An address that nobody else knows.
     Address,
+    /// A key that stands in the body.
+    Body(&'a Secret),
 }
 
 impl<'a> Proof<'a> {
@@ -133,6 +135,7 @@ impl<'a> Proof<'a> {
         match self {
             Self::Standard(secrets) => secrets,
             Self::Address => &[],
+            Self::Body(key) => std::slice::from_ref(key),
         }
     }
 }

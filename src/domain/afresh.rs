@@ -102,6 +102,9 @@ impl<'a> Copying<'a> {
             },
             email @ Channel::Email { .. } => email.clone(),
             Channel::Slack { url } => Channel::Slack { url: self.address(url) },
+            Channel::PagerDuty { url, routing_key } => {
+                Channel::PagerDuty { url: self.address(url), routing_key: self.secret(routing_key) }
+            }
         };
         Receiver { channel, ..receiver.clone() }
     }

@@ -35,6 +35,13 @@ pub enum Channel {
         /// The webhook; whoever knows its path may post.
         url: Address,
     },
+    /// A service of PagerDuty, by its Events API v2.
+    PagerDuty {
+        /// Where events are sent.
+        url: Address,
+        /// The key of the service's integration.
+        routing_key: Secret,
+    },
 }
 
 impl Channel {
@@ -44,6 +51,7 @@ impl Channel {
             Self::Webhook { .. } => "webhook",
             Self::Email { .. } => "email",
             Self::Slack { .. } => "slack",
+            Self::PagerDuty { .. } => "pagerduty",
         }
     }
 }

@@ -132,6 +132,11 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
             said.text("slack");
             said.key("slack.url").address(url);
         }
+        Channel::PagerDuty { url, routing_key } => {
+            said.text("pagerduty");
+            said.key("pagerduty.routing_key").text(routing_key.expose());
+            said.key("pagerduty.url").address(url);
+        }
     }
     said
 }

@@ -81,6 +81,12 @@ const KEYS: &[(&str, &str)] = &[
     ("receivers.*.email.to", "Its recipients."),
     ("receivers.*.slack", "A channel of Slack or Mattermost."),
     ("receivers.*.slack.url", "Its incoming webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
+    ("receivers.*.pagerduty", "A service of PagerDuty, by its Events API v2."),
+    ("receivers.*.pagerduty.routing_key", "The key of its integration: `${env:NAME}` or `${file:/path}`."),
+    (
+        "receivers.*.pagerduty.url",
+        "Where events are sent, such as https://events.eu.pagerduty.com/v2/enqueue. Default https://events.pagerduty.com/v2/enqueue.",
+    ),
     (
         "routes",
         "Who hears of what; the first route that fits counts. Routes of an included file come before those of the file that includes it.",

@@ -20,6 +20,8 @@ const RECEIVERS_MAX: usize = 1_000;
 /// Secrets of one webhook during a rotation.
 const SECRETS_MAX: usize = 8;
 const ADDRESSES_MAX: usize = 100;
+/// Where PagerDuty takes events, but for its European region.
+const PAGERDUTY_URL: &str = "https://events.pagerduty.com/v2/enqueue";
 
 /// Receivers as read, with the place of each name.
 #[derive(Debug, Default)]
@@ -82,6 +84,7 @@ fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
             "webhook" => webhook(checker, &what, way),
             "email" => email(checker, &what, way),
             "slack" => Some(Channel::Slack { url: hook_of(checker, &what, way, "Slack", "receivers.*.slack")? }),
+            "pagerduty" => pagerduty(checker, &what, way),
             _ => None,
         },
         [_, second, ..] => {
@@ -107,6 +110,22 @@ fn hook_of(
         return None;
     };
     checker.secret_address(format_args!("the address of the {service} webhook of {what}"), &url.value)
+}
+
+fn pagerduty(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {
+    let fields =
+        checker.fields(format_args!("the PagerDuty service of {what}"), &entry.value, "receivers.*.pagerduty")?;
+    let url = match fields.get("url") {
+        Some(url) => checker.address(format_args!("the PagerDuty address of {what}"), &url.value),
+        None => Some(Address { shown: PAGERDUTY_URL.to_owned(), resolved: Secret::new(PAGERDUTY_URL) }),
+    };
+    let Some(key) = fields.get("routing_key") else {
+        let mend = "such as `routing_key: ${env:PAGERDUTY_KEY}`";
+        checker.missing(format_args!("the PagerDuty service of {what}"), entry.place, "routing_key", mend);
+        return None;
+    };
+    let routing_key = checker.secret(format_args!("the routing key of {what}"), &key.value)?;
+    Some(Channel::PagerDuty { url: url?, routing_key })
 }
 
 fn webhook(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {

@@ -104,7 +104,7 @@ fn receivers_and_routes() {
 fn services_of_others() {
     const SECRET: &str = "is a secret, and stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}` and nothing else, and have the service give a new one";
     let slack = format!("3:33 the address of the Slack webhook of receiver 'x' {SECRET}");
-    let rows: [(&str, &str, &[&str]); 5] = [
+    let rows: [(&str, &str, &[&str]); 7] = [
         (
             "an address that is a secret and stands in the file",
             "receivers: { x: { slack: { url: https://hooks.example.org/services/T0/B0/geheim } } }\n",
@@ -120,6 +120,20 @@ fn services_of_others() {
             "no address",
             "receivers: { x: { slack: {} } }\n",
             &["3:19 the Slack webhook of receiver 'x' has no 'url' => such as `url: ${env:CHAT_URL}`"],
+        ),
+        (
+            "a pager without a key",
+            "receivers: { x: { pagerduty: {} } }\n",
+            &[
+                "3:19 the PagerDuty service of receiver 'x' has no 'routing_key' => such as `routing_key: ${env:PAGERDUTY_KEY}`",
+            ],
+        ),
+        (
+            "a key that stands in the file",
+            "receivers: { x: { pagerduty: { routing_key: geheim } } }\n",
+            &[
+                "3:45 the routing key of receiver 'x' stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}`, and change the secret",
+            ],
         ),
         (
             "a chat and a mail",
