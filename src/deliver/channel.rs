@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::deliver::mail::Mailer;
 use crate::deliver::message::Message;
-use crate::deliver::services::{pagerduty, slack};
+use crate::deliver::services::{discord, pagerduty, slack};
 use crate::deliver::trust;
 use crate::deliver::webhook::{Post, Proof, WebhookClient};
 use crate::domain::fleet::{Fleet, Heartbeat};
@@ -53,6 +53,7 @@ impl ChannelSender {
                 self.hooks.send(&fleet.allow_private, url, post(Proof::Standard(secrets))).await
             }
             Channel::Slack { url } => self.rendered(fleet, url, post(Proof::Address), slack::body).await,
+            Channel::Discord { url } => self.rendered(fleet, url, post(Proof::Address), discord::body).await,
             Channel::PagerDuty { url, routing_key } => {
                 let body = |message: &Message| pagerduty::body(message, routing_key);
                 self.rendered(fleet, url, post(Proof::Body(routing_key)), body).await

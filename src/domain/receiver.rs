@@ -42,6 +42,11 @@ pub enum Channel {
         /// The key of the service's integration.
         routing_key: Secret,
     },
+    /// A webhook of a Discord channel.
+    Discord {
+        /// The webhook; whoever knows its path may post.
+        url: Address,
+    },
 }
 
 impl Channel {
@@ -51,6 +56,7 @@ impl Channel {
             Self::Webhook { .. } => "webhook",
             Self::Email { .. } => "email",
             Self::Slack { .. } => "slack",
+            Self::Discord { .. } => "discord",
             Self::PagerDuty { .. } => "pagerduty",
         }
     }

@@ -132,6 +132,10 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
             said.text("slack");
             said.key("slack.url").address(url);
         }
+        Channel::Discord { url } => {
+            said.text("discord");
+            said.key("discord.url").address(url);
+        }
         Channel::PagerDuty { url, routing_key } => {
             said.text("pagerduty");
             said.key("pagerduty.routing_key").text(routing_key.expose());

@@ -87,6 +87,8 @@ const KEYS: &[(&str, &str)] = &[
         "receivers.*.pagerduty.url",
         "Where events are sent, such as https://events.eu.pagerduty.com/v2/enqueue. Default https://events.pagerduty.com/v2/enqueue.",
     ),
+    ("receivers.*.discord", "A channel of Discord."),
+    ("receivers.*.discord.url", "Its webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
     (
         "routes",
         "Who hears of what; the first route that fits counts. Routes of an included file come before those of the file that includes it.",

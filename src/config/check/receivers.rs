@@ -84,6 +84,9 @@ fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
             "webhook" => webhook(checker, &what, way),
             "email" => email(checker, &what, way),
             "slack" => Some(Channel::Slack { url: hook_of(checker, &what, way, "Slack", "receivers.*.slack")? }),
+            "discord" => {
+                Some(Channel::Discord { url: hook_of(checker, &what, way, "Discord", "receivers.*.discord")? })
+            }
             "pagerduty" => pagerduty(checker, &what, way),
             _ => None,
         },
