@@ -299,6 +299,7 @@ async fn services_of_others_get_each_event_in_their_own_form() {
     let services = [
         (Channel::Slack { url: url_of_chat.clone() }, "/services/T0/B0/geheimnis"),
         (Channel::Discord { url: url("/api/webhooks/1/geheimnis") }, "/api/webhooks/1/geheimnis"),
+        (Channel::Teams { url: url("/workflows/geheimnis") }, "/workflows/geheimnis"),
         (Channel::PagerDuty { url: url("/v2/enqueue"), routing_key: Secret::new(KEY) }, "/v2/enqueue"),
     ];
     let sender = ChannelSender::new().expect("a sender");

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::deliver::mail::Mailer;
 use crate::deliver::message::Message;
-use crate::deliver::services::{discord, pagerduty, slack};
+use crate::deliver::services::{discord, pagerduty, slack, teams};
 use crate::deliver::trust;
 use crate::deliver::webhook::{Post, Proof, WebhookClient};
 use crate::domain::fleet::{Fleet, Heartbeat};
@@ -54,6 +54,7 @@ impl ChannelSender {
             }
             Channel::Slack { url } => self.rendered(fleet, url, post(Proof::Address), slack::body).await,
             Channel::Discord { url } => self.rendered(fleet, url, post(Proof::Address), discord::body).await,
+            Channel::Teams { url } => self.rendered(fleet, url, post(Proof::Address), teams::body).await,
             Channel::PagerDuty { url, routing_key } => {
                 let body = |message: &Message| pagerduty::body(message, routing_key);
                 self.rendered(fleet, url, post(Proof::Body(routing_key)), body).await

@@ -102,6 +102,7 @@ impl<'a> Copying<'a> {
             },
             email @ Channel::Email { .. } => email.clone(),
             Channel::Discord { url } => Channel::Discord { url: self.address(url) },
+            Channel::Teams { url } => Channel::Teams { url: self.address(url) },
             Channel::Slack { url } => Channel::Slack { url: self.address(url) },
             Channel::PagerDuty { url, routing_key } => {
                 Channel::PagerDuty { url: self.address(url), routing_key: self.secret(routing_key) }

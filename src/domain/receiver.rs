@@ -47,6 +47,11 @@ pub enum Channel {
         /// The webhook; whoever knows its path may post.
         url: Address,
     },
+    /// A workflow of Microsoft Teams.
+    Teams {
+        /// The webhook; whoever knows its path may post.
+        url: Address,
+    },
 }
 
 impl Channel {
@@ -57,6 +62,7 @@ impl Channel {
             Self::Email { .. } => "email",
             Self::Slack { .. } => "slack",
             Self::Discord { .. } => "discord",
+            Self::Teams { .. } => "teams",
             Self::PagerDuty { .. } => "pagerduty",
         }
     }

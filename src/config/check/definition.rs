@@ -136,6 +136,10 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
             said.text("discord");
             said.key("discord.url").address(url);
         }
+        Channel::Teams { url } => {
+            said.text("teams");
+            said.key("teams.url").address(url);
+        }
         Channel::PagerDuty { url, routing_key } => {
             said.text("pagerduty");
             said.key("pagerduty.routing_key").text(routing_key.expose());

@@ -89,6 +89,8 @@ const KEYS: &[(&str, &str)] = &[
     ),
     ("receivers.*.discord", "A channel of Discord."),
     ("receivers.*.discord.url", "Its webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
+    ("receivers.*.teams", "A channel or chat of Microsoft Teams, by a workflow."),
+    ("receivers.*.teams.url", "Its webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
     (
         "routes",
         "Who hears of what; the first route that fits counts. Routes of an included file come before those of the file that includes it.",

@@ -87,6 +87,7 @@ fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
             "discord" => {
                 Some(Channel::Discord { url: hook_of(checker, &what, way, "Discord", "receivers.*.discord")? })
             }
+            "teams" => Some(Channel::Teams { url: hook_of(checker, &what, way, "Teams", "receivers.*.teams")? }),
             "pagerduty" => pagerduty(checker, &what, way),
             _ => None,
         },
