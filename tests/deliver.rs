@@ -300,6 +300,7 @@ async fn services_of_others_get_each_event_in_their_own_form() {
         (Channel::Slack { url: url_of_chat.clone() }, "/services/T0/B0/geheimnis"),
         (Channel::Discord { url: url("/api/webhooks/1/geheimnis") }, "/api/webhooks/1/geheimnis"),
         (Channel::Teams { url: url("/workflows/geheimnis") }, "/workflows/geheimnis"),
+        (Channel::Ntfy { url: url("/sre-pages"), token: Some(Secret::new(KEY)) }, "/"),
         (Channel::PagerDuty { url: url("/v2/enqueue"), routing_key: Secret::new(KEY) }, "/v2/enqueue"),
     ];
     let sender = ChannelSender::new().expect("a sender");
@@ -313,6 +314,9 @@ async fn services_of_others_get_each_event_in_their_own_form() {
                 assert_eq!(end, AttemptEnd::Accepted, "{}", receiver.channel.key());
                 let (found, headers, body) = posts.recv().await.expect("a post");
                 assert_eq!((found.as_str(), headers["content-type"].as_bytes()), (path, &b"application/json"[..]));
+                let token = headers.get("authorization").map(|value| value.to_str().expect("ASCII"));
+                let is_ntfy = receiver.channel.key() == "ntfy";
+                assert_eq!(token, is_ntfy.then_some(&*format!("Bearer {KEY}")), "{}", receiver.channel.key());
                 assert!(!headers.contains_key("webhook-id"), "it is no Standard Webhook");
                 let body: serde_json::Value = serde_json::from_str(&body).expect("JSON");
                 let name = format!("{KEPT_BODIES}/{}.{}.{kind}.json", receiver.channel.key(), event.slug());

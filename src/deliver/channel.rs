@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::deliver::mail::Mailer;
 use crate::deliver::message::Message;
-use crate::deliver::services::{discord, pagerduty, slack, teams};
+use crate::deliver::services::{discord, ntfy, pagerduty, slack, teams};
 use crate::deliver::trust;
 use crate::deliver::webhook::{Post, Proof, WebhookClient};
 use crate::domain::fleet::{Fleet, Heartbeat};
@@ -47,7 +47,7 @@ impl ChannelSender {
         payload: &str,
         now: DateTime<Utc>,
     ) -> AttemptEnd {
-        let post = |proof| Post { id, body: payload, at: now, proof };
+        let post = |proof| Post { id, body: payload, at: now, proof, at_root: false };
         match &receiver.channel {
             Channel::Webhook { url, secrets } => {
                 self.hooks.send(&fleet.allow_private, url, post(Proof::Standard(secrets))).await
@@ -55,6 +55,12 @@ impl ChannelSender {
             Channel::Slack { url } => self.rendered(fleet, url, post(Proof::Address), slack::body).await,
             Channel::Discord { url } => self.rendered(fleet, url, post(Proof::Address), discord::body).await,
             Channel::Teams { url } => self.rendered(fleet, url, post(Proof::Address), teams::body).await,
+            Channel::Ntfy { url, token } => {
+                let proof = token.as_ref().map_or(Proof::Address, Proof::Bearer);
+                let topic = ntfy::topic(url).unwrap_or_default();
+                let body = |message: &Message| ntfy::body(message, &topic);
+                self.rendered(fleet, url, Post { at_root: true, ..post(proof) }, body).await
+            }
             Channel::PagerDuty { url, routing_key } => {
                 let body = |message: &Message| pagerduty::body(message, routing_key);
                 self.rendered(fleet, url, post(Proof::Body(routing_key)), body).await

@@ -70,10 +70,13 @@ impl WebhookClient {
         &self,
         allow: &[Network],
         address: &Address,
-        Post { id, body, at, proof }: Post<'_>,
+        Post { id, body, at, proof, at_root }: Post<'_>,
     ) -> Result<WebhookAnswer, AttemptEnd> {
         let allowed = networks(allow);
-        let url = guarded_url(address, &allowed)?;
+        let mut url = guarded_url(address, &allowed)?;
+        if at_root {
+            url.set_path("/");
+        }
         let client = self.client(allow, allowed).map_err(|error| failed(reason_of(&error)))?;
         let mut request = client.post(url).header("content-type", "application/json");
         if let Proof::Standard(secrets) = proof {
@@ -83,6 +86,9 @@ impl WebhookClient {
                 let signed = signature::header(keys, id, at.timestamp(), body.as_bytes());
                 request = request.header("webhook-signature", signed.map_err(|bad| refused(bad.to_string()))?);
             }
+        }
+        if let Proof::Bearer(token) = proof {
+            request = request.bearer_auth(token.expose());
         }
         let response = request.body(body.to_owned()).send().await.map_err(|error| ending(&error))?;
         Ok(WebhookAnswer::read(response, address, proof.secrets()).await)
@@ -117,6 +123,8 @@ pub(crate) struct Post<'a> {
     pub(crate) body: &'a str,
     pub(crate) at: DateTime<Utc>,
     pub(crate) proof: Proof<'a>,
+    /// Whether it goes to the root of the address's server: the path names no place then.
+    pub(crate) at_root: bool,
 }
 
 /// By what a receiver knows us. Its secrets are masked in what is kept of the answer.
@@ -128,6 +136,8 @@ pub(crate) enum Proof<'a> {
     Address,
     /// A key that stands in the body.
     Body(&'a Secret),
+    /// A token in `authorization`.
+    Bearer(&'a Secret),
 }
 
 impl<'a> Proof<'a> {
@@ -135,7 +145,7 @@ impl<'a> Proof<'a> {
         match self {
             Self::Standard(secrets) => secrets,
             Self::Address => &[],
-            Self::Body(key) => std::slice::from_ref(key),
+            Self::Body(key) | Self::Bearer(key) => std::slice::from_ref(key),
         }
     }
 }

@@ -104,6 +104,9 @@ impl<'a> Copying<'a> {
             Channel::Discord { url } => Channel::Discord { url: self.address(url) },
             Channel::Teams { url } => Channel::Teams { url: self.address(url) },
             Channel::Slack { url } => Channel::Slack { url: self.address(url) },
+            Channel::Ntfy { url, token } => {
+                Channel::Ntfy { url: self.address(url), token: token.as_ref().map(|token| self.secret(token)) }
+            }
             Channel::PagerDuty { url, routing_key } => {
                 Channel::PagerDuty { url: self.address(url), routing_key: self.secret(routing_key) }
             }

@@ -52,6 +52,13 @@ pub enum Channel {
         /// The webhook; whoever knows its path may post.
         url: Address,
     },
+    /// A topic of ntfy.
+    Ntfy {
+        /// The server, and the topic as the one part of its path.
+        url: Address,
+        /// What lets us publish, where the topic is not open.
+        token: Option<Secret>,
+    },
 }
 
 impl Channel {
@@ -64,6 +71,7 @@ impl Channel {
             Self::Discord { .. } => "discord",
             Self::Teams { .. } => "teams",
             Self::PagerDuty { .. } => "pagerduty",
+            Self::Ntfy { .. } => "ntfy",
         }
     }
 }

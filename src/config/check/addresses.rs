@@ -17,7 +17,7 @@ use crate::domain::secret::{Address, Secret};
 const URL_BYTES_MAX: usize = 2_048;
 
 /// Stands in for an address whose variable is not set; `.invalid` never resolves (RFC 2606).
-const STAND_IN_URL: &str = "http://unset.invalid/";
+pub(in crate::config) const STAND_IN_URL: &str = "http://unset.invalid/";
 
 impl Checker<'_> {
     /// A place to connect to: http or https, without a fragment. Never none without a fault.

@@ -140,6 +140,11 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
             said.text("teams");
             said.key("teams.url").address(url);
         }
+        Channel::Ntfy { url, token } => {
+            said.text("ntfy");
+            said.key("ntfy.url").address(url);
+            said.key("ntfy.token").optional(token.as_ref().map(Secret::expose));
+        }
         Channel::PagerDuty { url, routing_key } => {
             said.text("pagerduty");
             said.key("pagerduty.routing_key").text(routing_key.expose());

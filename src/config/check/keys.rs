@@ -91,6 +91,9 @@ const KEYS: &[(&str, &str)] = &[
     ("receivers.*.discord.url", "Its webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
     ("receivers.*.teams", "A channel or chat of Microsoft Teams, by a workflow."),
     ("receivers.*.teams.url", "Its webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
+    ("receivers.*.ntfy", "A topic of ntfy, for phones."),
+    ("receivers.*.ntfy.url", "The server and the topic, such as https://ntfy.example.org/sre-pages."),
+    ("receivers.*.ntfy.token", "The access token, where the topic asks for one: `${env:NAME}` or `${file:/path}`."),
     (
         "routes",
         "Who hears of what; the first route that fits counts. Routes of an included file come before those of the file that includes it.",

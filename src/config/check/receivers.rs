@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use url::Url;
 
+use crate::config::check::addresses::STAND_IN_URL;
 use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::process::mailbox;
 use crate::config::check::{definition, keys};
@@ -88,6 +90,7 @@ fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
                 Some(Channel::Discord { url: hook_of(checker, &what, way, "Discord", "receivers.*.discord")? })
             }
             "teams" => Some(Channel::Teams { url: hook_of(checker, &what, way, "Teams", "receivers.*.teams")? }),
+            "ntfy" => ntfy(checker, &what, way),
             "pagerduty" => pagerduty(checker, &what, way),
             _ => None,
         },
@@ -114,6 +117,37 @@ fn hook_of(
         return None;
     };
     checker.secret_address(format_args!("the address of the {service} webhook of {what}"), &url.value)
+}
+
+fn ntfy(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {
+    let fields = checker.fields(format_args!("the ntfy topic of {what}"), &entry.value, "receivers.*.ntfy")?;
+    let token = fields.get("token").map(|token| checker.secret(format_args!("the ntfy token of {what}"), &token.value));
+    let Some(url) = fields.get("url") else {
+        let mend = "such as `url: ${env:NTFY_URL}`";
+        checker.missing(format_args!("the ntfy topic of {what}"), entry.place, "url", mend);
+        return None;
+    };
+    let Address { shown, resolved } = checker.address(format_args!("the ntfy address of {what}"), &url.value)?;
+    if !names_topic(resolved.expose()) {
+        let diagnostic = Diagnostic::new(url.value.place, format!("the ntfy address of {what} names no topic"));
+        checker.report(diagnostic.help("the server, and one topic of letters, digits, `-` and `_` behind it"));
+        return None;
+    }
+    // Where a topic is open, its name is all that keeps others out.
+    let shown = match shown.rsplit_once('/') {
+        Some((server, _)) if server.contains("://") => format!("{server}/***"),
+        _ => shown,
+    };
+    Some(Channel::Ntfy { url: Address { shown, resolved }, token: token.map_or(Some(None), |token| token.map(Some))? })
+}
+
+/// Whether the path is one topic (server.go of ntfy, `topicPathRegex`), or the variable was not set.
+fn names_topic(address: &str) -> bool {
+    const TOPIC_CHARS_MAX: usize = 64;
+    let Ok(url) = Url::parse(address) else { return false };
+    let topic = url.path().trim_matches('/');
+    let shaped = topic.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    shaped && (1..=TOPIC_CHARS_MAX).contains(&topic.len()) || address == STAND_IN_URL
 }
 
 fn pagerduty(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {

@@ -104,7 +104,7 @@ fn receivers_and_routes() {
 fn services_of_others() {
     const SECRET: &str = "is a secret, and stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}` and nothing else, and have the service give a new one";
     let slack = format!("3:33 the address of the Slack webhook of receiver 'x' {SECRET}");
-    let rows: [(&str, &str, &[&str]); 7] = [
+    let rows: [(&str, &str, &[&str]); 8] = [
         (
             "an address that is a secret and stands in the file",
             "receivers: { x: { slack: { url: https://hooks.example.org/services/T0/B0/geheim } } }\n",
@@ -120,6 +120,13 @@ fn services_of_others() {
             "no address",
             "receivers: { x: { slack: {} } }\n",
             &["3:19 the Slack webhook of receiver 'x' has no 'url' => such as `url: ${env:CHAT_URL}`"],
+        ),
+        (
+            "an address without a topic",
+            "receivers: { x: { ntfy: { url: https://ntfy.example.org/a/b } } }\n",
+            &[
+                "3:32 the ntfy address of receiver 'x' names no topic => the server, and one topic of letters, digits, `-` and `_` behind it",
+            ],
         ),
         (
             "a pager without a key",
