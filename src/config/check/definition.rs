@@ -12,7 +12,6 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::domain::monitor::{Auth, Canary, Caps, ClientCertificate, Likeness, Monitor, OAuth, Program, Reach};
-use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::rules::{
     After, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, ShrinksRule,
     StreakRule,
@@ -22,9 +21,11 @@ use crate::domain::secret::{Address, Secret};
 use crate::domain::wanted::{ExpectedText, Pattern, TextSigns, Wanted};
 
 mod pins;
+mod receivers;
 
 pub use pins::asked;
 pub(in crate::config) use pins::of_pinned;
+pub(in crate::config) use receivers::of_receiver;
 
 /// Keys that a plan names earlier than the hash counts them, each with the one that it stands before.
 const NAMED_BEFORE: &[(&str, &str)] =
@@ -111,46 +112,6 @@ pub(in crate::config) fn of_canary(canary: &Canary) -> Definition {
     let forbidden = forbid.iter().map(|pattern| pattern.as_str().to_owned()).collect::<Vec<_>>();
     said.added("forbid", Some(forbidden).filter(|forbidden| !forbidden.is_empty()), Definition::shown);
     said.added("also", Some(also.clone()).filter(|also| !also.is_empty()), Definition::shown);
-    said
-}
-
-pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
-    let Receiver { name, channel, line: _, definition_hash: _ } = receiver;
-    let mut said = Definition::default();
-    said.key("").text("receiver").text(name);
-    match channel {
-        Channel::Webhook { url, secrets } => {
-            said.text("webhook");
-            said.key("webhook.url").address(url);
-            said.key("webhook.secrets").texts(secrets.iter().map(Secret::expose));
-        }
-        Channel::Email { to } => {
-            said.text("email");
-            said.key("email.to").texts(to.iter().map(String::as_str));
-        }
-        Channel::Slack { url } => {
-            said.text("slack");
-            said.key("slack.url").address(url);
-        }
-        Channel::Discord { url } => {
-            said.text("discord");
-            said.key("discord.url").address(url);
-        }
-        Channel::Teams { url } => {
-            said.text("teams");
-            said.key("teams.url").address(url);
-        }
-        Channel::Ntfy { url, token } => {
-            said.text("ntfy");
-            said.key("ntfy.url").address(url);
-            said.key("ntfy.token").optional(token.as_ref().map(Secret::expose));
-        }
-        Channel::PagerDuty { url, routing_key } => {
-            said.text("pagerduty");
-            said.key("pagerduty.routing_key").text(routing_key.expose());
-            said.key("pagerduty.url").address(url);
-        }
-    }
     said
 }
 
