@@ -21,6 +21,7 @@ run "${beside[@]/#/--test=}" >"$log" 2>&1 &
 failed=0
 run --lib --bins "${own[@]}" || failed=1
 run --doc || failed=1
+tests/services/check.sh || failed=1
 wait $! || failed=1
 cat "$log"
 exit "$failed"
