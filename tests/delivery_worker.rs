@@ -190,7 +190,7 @@ async fn a_receiver_that_never_answers_delays_nobody() {
     while post.next(1).await != ["quick q1"] {
         slow += 1;
     }
-    assert!(slow <= 4, "the slow one has its share of tries and no more: {slow}");
+    assert!(slow <= 2, "who never took anything has one try at a time, and the next when that is given up: {slow}");
     post.worker.take().expect("it runs").abort();
 }
 

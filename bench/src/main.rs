@@ -32,6 +32,7 @@ mod false_pages;
 mod hour;
 mod memory;
 mod months;
+mod quiet;
 
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(420);
@@ -77,6 +78,8 @@ enum Part {
     Hour(hour::HourBench),
     /// Measures a start and the pages of a large fleet with months behind it
     Months(months::MonthsBench),
+    /// Measures what thousands of silences cost a decision
+    Quiet(quiet::QuietBench),
     /// Measures how long a back-test of a month takes
     Backtest(backtest::BacktestBench),
     /// Serves canned answers.
@@ -130,6 +133,7 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::Reference(args)) => reference::run(args).await?,
         Some(Part::Config(args)) => config::run(&args)?,
         Some(Part::FalsePages(args)) => false_pages::run(&args)?,
+        Some(Part::Quiet(args)) => quiet::run(&args),
         Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Backtest(args)) => Box::pin(backtest::run(&args)).await?,
         Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,

@@ -8,7 +8,7 @@
 //!   a lost wake costs time and nothing else. Where the store fails it goes on later; what is in
 //!   flight keeps trying to record its end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,10 +31,12 @@ use crate::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt
 /// A claim must not run out under a try that is still allowed to run.
 const _: () = assert!(LEASE.num_seconds() as u64 >= 2 * ATTEMPT_MAX.as_secs());
 
-/// Tries in flight at once: 64 receivers that hang leave room for others.
+/// Tries in flight at once: 200 receivers that hang leave room for others.
 const IN_FLIGHT_MAX: usize = 256;
-/// Tries of one receiver in flight at once, of different incidents.
+/// Tries of one receiver in flight at once, of different incidents, where its last one was accepted.
 const PER_RECEIVER_MAX: usize = 4;
+/// The same where it was not, or there was none yet: who hangs takes one place and no more.
+const PER_UNPROVEN_MAX: usize = 1;
 /// The longest we do not look, whether or not anybody woke us.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// The shortest pause between two looks that found nothing to do, so that no mistake makes us spin.
@@ -121,8 +123,8 @@ impl DeliveryWorker {
         Ok(claim_at.into_iter().chain(outlook.fallback_at).min())
     }
 
-    /// One try, and its record.
-    async fn deliver(self, claim: Claim, started_at: DateTime<Utc>, shutdown: CancellationToken) {
+    /// One try, and its record; whether it was accepted.
+    async fn deliver(self, claim: Claim, started_at: DateTime<Utc>, shutdown: CancellationToken) -> bool {
         let began = Instant::now();
         let fleet = Arc::clone(&self.fleet.borrow());
         let receiver = fleet.receiver(&claim.receiver).cloned();
@@ -140,7 +142,9 @@ impl DeliveryWorker {
         }
         let (next, stand_ins) = decide(&claim, &end, &fleet, receiver.as_deref(), ended_at, rand::random());
         let Claim { delivery, lease, .. } = claim;
+        let is_accepted = end == AttemptEnd::Accepted;
         self.record(Attempted { delivery, lease, started_at, ended_at, end, next, stand_ins }, shutdown).await;
+        is_accepted
     }
 
     /// Records a try, however long the store takes: an unrecorded success would be sent again.
@@ -213,9 +217,11 @@ fn until(at: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
 
 #[derive(Debug, Default)]
 struct InFlight {
-    tasks: JoinSet<()>,
+    tasks: JoinSet<bool>,
     /// Receiver and delivery, by task.
     manifest: HashMap<Id, (String, String)>,
+    /// Receivers whose last try was accepted; at most as many as there ever were.
+    proven: HashSet<String>,
 }
 
 impl InFlight {
@@ -231,7 +237,13 @@ impl InFlight {
 
     /// What may be claimed beside what is in flight.
     fn claiming(&self) -> Claiming {
-        let mut claiming = Claiming { limit: self.room(), per_receiver: PER_RECEIVER_MAX, ..Claiming::default() };
+        let mut claiming = Claiming {
+            limit: self.room(),
+            per_receiver: PER_RECEIVER_MAX,
+            per_unproven: PER_UNPROVEN_MAX,
+            proven: self.proven.clone(),
+            ..Claiming::default()
+        };
         for (receiver, delivery) in self.manifest.values() {
             *claiming.in_flight.entry(receiver.clone()).or_default() += 1;
             claiming.busy.insert(delivery.clone());
@@ -241,15 +253,20 @@ impl InFlight {
 
     /// Waits for one try to end, for ever where none is in flight. Safe to drop while it waits.
     async fn finished(&mut self) {
-        let id = match self.tasks.join_next_with_id().await {
+        let (id, is_accepted) = match self.tasks.join_next_with_id().await {
             None => return std::future::pending().await,
-            Some(Ok((id, ()))) => id,
+            Some(Ok(ended)) => ended,
             Some(Err(error)) => {
                 tracing::error!(%error, "a try broke down; it is repeated after its lease");
-                error.id()
+                (error.id(), false)
             }
         };
-        self.manifest.remove(&id);
+        let Some((receiver, _)) = self.manifest.remove(&id) else { return };
+        if is_accepted {
+            self.proven.insert(receiver);
+        } else {
+            self.proven.remove(&receiver);
+        }
     }
 
     async fn all_finished(&mut self) {

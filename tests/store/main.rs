@@ -104,7 +104,7 @@ async fn number(path: &Path, sql: &'static str) -> i64 {
 }
 
 fn wide() -> Claiming {
-    Claiming { limit: 100, per_receiver: 100, ..Claiming::default() }
+    Claiming { limit: 100, per_receiver: 100, per_unproven: 100, ..Claiming::default() }
 }
 
 /// `notification>receiver` of what can be claimed, sorted.

@@ -85,15 +85,32 @@ async fn a_full_receiver_delays_nobody_else() {
     store.commit(saying(many)).await.expect("committed");
     store.commit(saying(vec![outgoing("x", None, 1, &[("quick", None)])])).await.expect("committed");
 
-    let two = Claiming { limit: 10, per_receiver: 2, ..Claiming::default() };
+    let two = Claiming { limit: 10, per_receiver: 2, per_unproven: 2, ..Claiming::default() };
     let mut got: Vec<_> = store.claim(at(0), two).await.expect("claims").into_iter().map(|c| c.receiver).collect();
     got.sort();
     assert_eq!(got, ["quick", "slow", "slow"], "a receiver gets no more than its share");
     let full =
-        Claiming { limit: 10, per_receiver: 2, in_flight: [("slow".to_owned(), 2)].into(), ..Claiming::default() };
+        Claiming { limit: 10, per_unproven: 2, in_flight: [("slow".to_owned(), 2)].into(), ..Claiming::default() };
     assert!(store.claim(at(0), full.clone()).await.expect("claims").is_empty(), "a full one gets nothing");
     let outlook = store.outlook(at(1), &full).await.expect("outlook");
     assert_eq!(outlook.claim_at, Some(at(0) + LEASE), "and what it waits for does not keep the courier awake");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn receivers_that_took_nothing_yet_leave_their_places_to_others() {
+    let place = Place::new();
+    let store = place.open().await;
+    let flood = (0..5 * 90).map(|n| outgoing(&format!("s{n:03}"), None, 1, &[(&format!("slow-{}", n % 90), None)]));
+    store.commit(saying(flood.collect())).await.expect("committed");
+    let later = (0..10).map(|n| outgoing(&format!("q{n}"), None, 1, &[(&format!("quick-{n}"), None)]));
+    store.commit(saying(later.collect())).await.expect("committed");
+    let proven = ["quick-3".to_owned(), "slow-7".to_owned()].into();
+    let claiming = Claiming { limit: 256, per_receiver: 4, per_unproven: 1, proven, ..Claiming::default() };
+    let claims = store.claim(at(0), claiming).await.expect("claims");
+    let of = |name: &str| claims.iter().filter(|claim| claim.receiver.starts_with(name)).count();
+    assert_eq!((of("slow-"), of("quick-")), (90 + 3, 10), "one of each, and four of who took the last");
+    assert_eq!(claims.iter().filter(|claim| claim.receiver == "slow-7").count(), 4);
     store.close().await;
 }
 

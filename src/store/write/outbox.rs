@@ -47,8 +47,12 @@ macro_rules! claimable {
 pub struct Claiming {
     /// Deliveries that may be claimed at once.
     pub limit: usize,
-    /// Promises of one receiver at most, those in flight included.
+    /// Promises of one receiver at most, those in flight included, where its last try was accepted.
     pub per_receiver: usize,
+    /// The same where it was not, or there was none yet.
+    pub per_unproven: usize,
+    /// Receivers whose last try was accepted.
+    pub proven: HashSet<String>,
     /// Promises in flight by receiver.
     pub in_flight: HashMap<String, usize>,
     /// Ids of the promises in flight: never claimed twice, even where recording their end takes longer than the lease.
@@ -56,8 +60,13 @@ pub struct Claiming {
 }
 
 impl Claiming {
+    /// Promises of a receiver that may be in flight at once.
+    fn most(&self, receiver: &str) -> usize {
+        if self.proven.contains(receiver) { self.per_receiver } else { self.per_unproven }
+    }
+
     fn full_receivers(&self) -> String {
-        let full = self.in_flight.iter().filter(|(_, count)| **count >= self.per_receiver);
+        let full = self.in_flight.iter().filter(|(receiver, count)| **count >= self.most(receiver));
         serde_json::json!(full.map(|(receiver, _)| receiver).collect::<Vec<_>>()).to_string()
     }
 
@@ -212,7 +221,7 @@ async fn due_for(
     receiver: &str,
 ) -> Result<Vec<(i64, String)>, sqlx::Error> {
     let in_flight = claiming.in_flight.get(receiver).copied().unwrap_or_default();
-    let room = claiming.per_receiver.saturating_sub(in_flight);
+    let room = claiming.most(receiver).saturating_sub(in_flight);
     if room == 0 {
         return Ok(Vec::new());
     }
