@@ -136,7 +136,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         anyhow::bail!("it was told to stop while it waited for the database");
     };
     let quiets = Arc::new(Quiets::default());
-    quiet_loop::begin(&quiets, &store, &fleet, Utc::now()).await.context("silences cannot be read")?;
+    let silences = quiet_loop::begin(&quiets, &store, &fleet, Utc::now()).await.context("silences cannot be read")?;
     let context = LoopContext {
         store: store.clone(),
         prober: Arc::new(Prober::new(fleet.monitors.len().max(256))),
@@ -178,7 +178,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("scheduler", async move { threads.run(beats).await }));
     tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
-    tasks.spawn(named("quiet", quiet_loop::run(context.clone(), shutdown.clone())));
+    tasks.spawn(named("quiet", quiet_loop::run(context.clone(), silences, shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));

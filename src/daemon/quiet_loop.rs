@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::loop_context::LoopContext;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::quiet::QuietBook;
+use crate::domain::paging::silence::Silence;
 use crate::live::quiets::Quiets;
 use crate::store::{Store, StoreError};
 
@@ -18,40 +19,43 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// Where silences end with incidents, which end at any moment.
 const LOOK_OFTEN: Duration = Duration::from_secs(1);
 
-/// Puts in force what is quiet now, before anything is told.
+/// Puts in force what is quiet now, before anything is told; the silences that it is by.
 ///
 /// # Errors
 /// Where the database does not answer.
-pub(crate) async fn begin(quiets: &Quiets, store: &Store, fleet: &Fleet, now: DateTime<Utc>) -> Result<(), StoreError> {
-    quiets.put(QuietBook::new(&store.silences(now).await?, fleet, now));
-    Ok(())
+pub(crate) async fn begin(
+    quiets: &Quiets,
+    store: &Store,
+    fleet: &Fleet,
+    now: DateTime<Utc>,
+) -> Result<Vec<Silence>, StoreError> {
+    let silences = store.silences(now).await?;
+    quiets.put(QuietBook::new(&silences, fleet, now));
+    Ok(silences)
 }
 
-/// Runs until shutdown.
-pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
+/// Runs until shutdown, from the silences it begins with.
+pub(crate) async fn run(context: LoopContext, mut silences: Vec<Silence>, shutdown: CancellationToken) {
     let mut fleets = context.fleet.clone();
     let mut was = (context.quiets.book(), Utc::now());
     loop {
         let now = Utc::now();
-        let pause = match context.store.silences(now).await {
-            Ok(silences) => {
-                let fleet = fleets.borrow_and_update().clone();
-                let book = QuietBook::new(&silences, &fleet, now);
-                let edge = book.next_edge(now).and_then(|at| (at - now).to_std().ok());
-                let with_incidents = silences.iter().any(|silence| silence.until_incident.is_some());
-                // A book says of itself what is on: at an edge it is the same book, and something else is on.
-                if book != *was.0 || book.on(now) != was.0.on(was.1) {
-                    context.quiets.put(book);
-                }
-                was = (context.quiets.book(), now);
-                edge.unwrap_or(LOOK_EVERY).min(if with_incidents { LOOK_OFTEN } else { LOOK_EVERY })
-            }
+        match context.store.silences(now).await {
+            Ok(found) => silences = found,
             Err(StoreError::Closed) => return,
-            Err(error) => {
-                tracing::warn!(%error, "silences cannot be read; those known hold on");
-                LOOK_OFTEN
-            }
-        };
+            // Windows begin and end all the same.
+            Err(error) => tracing::warn!(%error, "silences cannot be read; those known hold on"),
+        }
+        let fleet = fleets.borrow_and_update().clone();
+        let book = QuietBook::new(&silences, &fleet, now);
+        let edge = book.next_edge(now).and_then(|at| (at - now).to_std().ok());
+        // A book says of itself what is on: at an edge it is the same book, and something else is on.
+        if book != *was.0 || book.on(now) != was.0.on(was.1) {
+            context.quiets.put(book);
+        }
+        was = (context.quiets.book(), now);
+        let with_incidents = silences.iter().any(|silence| silence.until_incident.is_some());
+        let pause = edge.unwrap_or(LOOK_EVERY).min(if with_incidents { LOOK_OFTEN } else { LOOK_EVERY });
         tokio::select! {
             () = shutdown.cancelled() => return,
             () = context.quiets.asked() => {}

@@ -29,6 +29,8 @@ pub(crate) const LENGTHS: [(&str, &str); 6] = [
     ("86400", "1 day"),
     ("604800", "1 week"),
 ];
+/// Silences that the page shows; the API has them all.
+const SHOWN_MAX: usize = 200;
 /// The word of a form for a silence that ends with its incident.
 pub(crate) const UNTIL_RESOLVED: &str = "resolved";
 
@@ -37,6 +39,8 @@ pub(crate) const UNTIL_RESOLVED: &str = "resolved";
 struct SilencesPage {
     frame: Frame,
     holding: Vec<SilenceRow>,
+    /// Those that hold beyond the ones shown.
+    more: usize,
     over: Vec<SilenceRow>,
     windows: Vec<WindowRow>,
     signals: Vec<&'static str>,
@@ -107,7 +111,8 @@ pub(crate) async fn page(
     let page = SilencesPage {
         frame: Frame::new(&state, visit, now, "silences", "Silences"),
         away: holding.is_err() || over.is_err(),
-        holding: holding.unwrap_or_default().into_iter().map(row).collect(),
+        more: holding.as_ref().map_or(0, |all| all.len().saturating_sub(SHOWN_MAX)),
+        holding: holding.unwrap_or_default().into_iter().take(SHOWN_MAX).map(row).collect(),
         over: over.unwrap_or_default().into_iter().map(row).collect(),
         windows: state.fleet_now().maintenance.iter().map(|window| window_row(window, now)).collect(),
         signals: Signal::ALL.iter().map(|signal| signal.slug()).collect(),
