@@ -67,6 +67,9 @@ const says = async (page, script, selector, words) => {
   must(await seen(), `${selector} never says "${words}" but "${await text(page, selector)}"`);
 };
 
+// What the library does for it waits for the page's own scripts, which may be off.
+const choose = (page, selector, value) => page.$eval(selector, (one, value) => { one.value = value; }, value);
+
 const signIn = async (page, base, path, name) => {
   await page.goto(base + path);
   lands(page, `/login?next=${encodeURIComponent(path)}`, "a page of the fleet");
@@ -90,8 +93,33 @@ const everyForm = async (page, script, base, name) => {
   must(await page.$("#take") === null, "the page still asks who takes what is taken");
   await page.screenshot({ path: `${folder}/form-taken-${name}.png`, fullPage: true });
 
-  await submit(page, ".act form:not(.inline) button");
+  await submit(page, ".act form[action$='/recheck'] button");
   must(here(page).startsWith(`${incident}?said=recheck&at=`), `looking again from the incident leads to ${here(page)}`);
+  await page.goto(base + incident);
+  await press(page, "details.silence summary");
+  must(await page.$eval("#author", (one) => one.value) === `kim of ${name}`, "the silence's form does not know who asks");
+  await choose(page, "#lasts", "resolved");
+  await fill(page, "#comment", "known <b>well</b>");
+  await submit(page, "#silence button");
+  lands(page, `${incident}?said=silenced`, "silencing");
+  must((await text(page, "#said")).includes("Silenced: nobody is told of it"), `the page says "${await text(page, "#said")}"`);
+  await says(page, script, "#quiet", `silenced by kim of ${name}: known <b>well</b>`);
+  await page.screenshot({ path: `${folder}/form-silenced-${name}.png`, fullPage: true });
+  await page.goto(base + "/silences");
+  const mine = `monitor ${name}; signal contract`;
+  must((await text(page, "#holding")).includes(mine), `the page of silences says "${await text(page, "#holding")}"`);
+  await fill(page, "#monitor", name);
+  await choose(page, "#signal", "latency");
+  await fill(page, "#comment", "slow for now");
+  await submit(page, "#make button");
+  lands(page, "/silences?said=made", "silencing something");
+  const row = await page.$eval("#holding tbody", (body, wanted) => 1 + [...body.rows].findIndex((one) => one.textContent.includes(wanted)), `monitor ${name}; signal latency`);
+  must(row > 0, `the new silence is not listed: "${await text(page, "#holding")}"`);
+  await page.screenshot({ path: `${folder}/form-silences-${name}.png`, fullPage: true });
+  await submit(page, `#holding tbody tr:nth-child(${row}) button`);
+  lands(page, "/silences?said=ended", "ending a silence");
+  must((await text(page, "#over")).includes(`ended by kim of ${name}`), `what is over: "${await text(page, "#over")}"`);
+
   await page.goto(base + monitor);
   await submit(page, ".monitor-head button", script ? pressSlowly : press);
   must(here(page).startsWith(`${monitor}?said=recheck&at=`), `looking again leads to ${here(page)}`);
