@@ -295,3 +295,32 @@ fn summary(event: Event, incident: &Incident) -> String {
         _ => incident.summary.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::paging::quiet::Quiet;
+    use crate::domain::route::Match;
+    use crate::domain::secret::{Address, Secret};
+    use crate::domain::signal::Signal;
+
+    #[test]
+    fn a_restart_is_told_where_nothing_keeps_the_monitor_quiet() {
+        let monitor = Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") });
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let restart = Restart { certain: true, sessions: true, evidence: Vec::new() };
+        let of = |id: &str| Match { monitor: vec![id.to_owned()], ..Match::default() };
+        let rows = [
+            (of("docs"), false, "maintenance of the monitor"),
+            (Match { severity: vec![Severity::Notice], ..Match::default() }, false, "a silence of notices"),
+            (of("wiki"), true, "of another monitor"),
+            (Match { signal: vec![Signal::Quality], ..of("docs") }, true, "of one of its signals: a restart has none"),
+        ];
+        for (matches, told, sentence) in rows {
+            let (by, until) = ("monitors.yaml:3".to_owned(), None);
+            let quiets = QuietBook::of(vec![Quiet { kind: HoldKind::Window, by, matches, from: now, until }]);
+            let notifier = Notifier { fleet: &Fleet::default(), quiets: &quiets, monitor: &monitor, now };
+            assert_eq!(notifier.restarted(&restart).is_some(), told, "{sentence}");
+        }
+    }
+}

@@ -176,7 +176,7 @@ fn refused(why: &str) -> AttemptEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deliver::message::{MessageEvidence, MessageIncident, MessageMonitor, MessageRule};
+    use crate::deliver::services::samples::opened;
     use crate::domain::receiver::SmtpTls;
 
     fn smtp() -> Smtp {
@@ -191,42 +191,7 @@ mod tests {
     }
 
     fn message(event: &str, sequence: u32) -> Message {
-        Message {
-            version: 1,
-            id: format!("n-{sequence}"),
-            sequence,
-            event: event.into(),
-            at: "2026-11-21T09:14:03Z".into(),
-            incident: Some(MessageIncident {
-                id: "i-1".into(),
-                signal: "quality".into(),
-                severity: "page".into(),
-                opened_at: "2026-11-21T09:14:03Z".into(),
-                resolved_at: None,
-                duration_seconds: None,
-                group_key: None,
-                url: Some("https://serin.example/incidents/i-1".into()),
-                subject: String::new(),
-                resolve_cause: None,
-                absorbed_into: None,
-                acknowledged_by: None,
-            }),
-            monitor: Some(MessageMonitor {
-                id: "docs".into(),
-                name: "Product documentation".into(),
-                url: "https://docs.example/mcp".into(),
-                labels: [("team".to_owned(), "docs".to_owned())].into(),
-            }),
-            failure_reason: Some("pool_saturated".into()),
-            failed_stage: Some("search".into()),
-            summary: "docs: 3 searches came back empty".into(),
-            evidence: MessageEvidence(vec![("canary".into(), "err-4417 → nothing".into())]),
-            runbook_url: "https://serin.example/runbooks/pool_saturated".into(),
-            rule: Some(MessageRule { file: "monitors.yaml".into(), line: 24, commit: Some("c0ffee".into()) }),
-            reproduce: Some("serin probe docs".into()),
-            severity: "page".into(),
-            resolves_when: Some("two good beats in a row".into()),
-        }
+        Message { id: format!("n-{sequence}"), sequence, event: event.into(), ..opened() }
     }
 
     fn text(message: &Message) -> String {

@@ -31,7 +31,7 @@ pub(crate) struct IncidentBody {
     cause: CauseBody,
     #[serde(flatten)]
     course: CourseBody,
-    /// Why nobody is told of it just now, such as `explained by incident …`; null where nothing holds it.
+    /// Why nobody is told of it just now, such as `explained by incident …` or `silenced (…)`; null where nothing holds it.
     quiet: Option<String>,
     rule: RuleBody,
     runbook_url: String,
@@ -51,9 +51,10 @@ pub(crate) struct IncidentBody {
 /// What keeps an incident from being told, or kept it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HeldBody {
-    /// `cause`: another incident of the same monitor explains it.
+    /// `cause`: another incident of the same monitor explains it; `silence`: somebody silenced it; `window`: it is in
+    /// maintenance.
     kind: &'static str,
-    /// Which one: of a cause, the id of the incident that explains.
+    /// Which one: the id of the incident that explains, the id of the silence, or where the window stands in the file.
     by: String,
     since: DateTime<Utc>,
     /// When it ends by itself; null where it ends with what holds.

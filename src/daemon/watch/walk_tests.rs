@@ -1,5 +1,6 @@
 //! Random walks of whole beats through the real store, with a death before or after any commit: what is told of incidents
-//! that explain each other and that people silence, checked against what deliveries and holds say, not against the code that decides.
+//! that explain each other and that people silence, checked against what deliveries and holds say, not against the
+//! code that decides. What a step does and what holds after it are read together, which is why this file is long.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,4 +13,4 @@ pub(crate) mod teams;
 pub(crate) mod ntfy;
 pub(crate) mod escaped;
 #[cfg(test)]
-mod samples;
+pub(in crate::deliver) mod samples;

@@ -1,4 +1,4 @@
-//! Messages that the tests of every service render.
+//! Messages that the tests of every service, and of mail, render.
 
 use serde_json::Value;
 
