@@ -145,6 +145,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         fleet: fleets.clone(),
         uplink: Arc::default(),
         quiets,
+        parents: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
     };
     if let Some(aside) = aside {

@@ -249,7 +249,7 @@ impl Server {
         let (seen, outcome) = (&seen, &outcome);
         let (provenance, routes) = (&provenance, &routes);
         let (quiets, original) = (&QuietBook::default(), None);
-        let beat = Beat { monitor, provenance, routes, quiets, seen, outcome, original, covered, now };
+        let beat = Beat { monitor, provenance, routes, quiets, parents: &[], seen, outcome, original, covered, now };
         let (next, decisions) = self.state.weigh(beat, &mut String::new);
         self.state = next;
         self.beat += 1;

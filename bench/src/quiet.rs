@@ -6,7 +6,7 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use serin::domain::incident::{Course, Incident};
 use serin::domain::monitor::Monitor;
-use serin::domain::monitor_state::MonitorState;
+use serin::domain::monitor_state::{MonitorState, TellPolicy};
 use serin::domain::paging::hold::HoldKind;
 use serin::domain::paging::quiet::{Quiet, QuietBook};
 use serin::domain::paging::tell::Telling;
@@ -64,7 +64,7 @@ fn decision(silences: usize, matches: &dyn Fn(usize) -> Match) -> f64 {
     let started = Instant::now();
     let mut told = 0;
     for _ in 0..TIMED {
-        told += state.let_go(&monitor, &routes, &book, now).len();
+        told += state.let_go(TellPolicy { monitor: &monitor, routes: &routes, quiets: &book, parents: &[] }, now).len();
     }
     assert_eq!(told, 0, "it was told before");
     started.elapsed().as_nanos() as f64 / f64::from(TIMED)

@@ -40,8 +40,8 @@ pub(super) enum PendingChange {
     },
     /// Somebody wants a look now.
     Recheck,
-    /// What is quiet has changed.
-    LetGo,
+    /// Something may be due to be told without a beat: what is quiet has changed, or a parent, or a time has come.
+    Tell,
 }
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
             PendingChange::Accept { hash, actor } => {
                 accept_baseline::accept(context, runtime, hash, actor, now).await.map(drop)
             }
-            PendingChange::LetGo => changes::let_go(context, runtime, now).await,
+            PendingChange::Tell => changes::tell(context, runtime, now).await,
             PendingChange::Recheck => Ok(()),
         };
         match done {

@@ -12,7 +12,7 @@ use crate::daemon::rows::{changed_holds, changed_signals};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
-use crate::domain::monitor_state::{Decision, MonitorState};
+use crate::domain::monitor_state::{Decision, MonitorState, TellPolicy};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::paging::notification::Event;
 use crate::live::state::LiveChange;
@@ -102,18 +102,22 @@ pub(crate) async fn acknowledge(
     Ok(true)
 }
 
-/// Looks at what silences and windows keep quiet, beside beats: what they no longer do is told now.
+/// Looks at what silences, windows and parents hold, beside beats: what they no longer do is told now.
 ///
 /// # Errors
 /// Where the store fails; nothing is changed then.
-pub(crate) async fn let_go(
+pub(crate) async fn tell(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let (fleet, quiets) = (Arc::clone(&context.fleet.borrow()), context.quiets.book());
+    let monitor = Arc::clone(&runtime.monitor);
+    let is_well = runtime.state.incidents().next().is_none();
+    let parents = context.parents.stands((&context.prober, &context.live), &fleet, &monitor, is_well, now).await;
+    let policy = TellPolicy { monitor: &monitor, routes: &fleet.routes, quiets: &quiets, parents: &parents };
     let mut next = MonitorState::clone(&runtime.state);
-    let decisions = next.let_go(&runtime.monitor, &fleet.routes, &quiets, now);
+    let decisions = next.let_go(policy, now);
     let holds = changed_holds(runtime, &next);
     if holds.is_empty() && decisions.is_empty() {
         return Ok(());

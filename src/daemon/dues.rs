@@ -12,16 +12,29 @@ use crate::domain::schedule::Rhythm;
 
 /// A suspect beat that finds another under way, or no permit, is tried again after this.
 const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
+/// The shortest pause before a look at what is to be told, so that no mistake makes us spin.
+const TELLING_GAP: Duration = Duration::from_millis(100);
 /// The two clocks may be apart by so much without one having been set.
 const SKEW_MAX: chrono::TimeDelta = chrono::TimeDelta::seconds(1);
 
-/// A beat that is planned; `plan` says whether it still is, since nothing is ever taken out of the heap before its time.
+/// What is planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum DueKind {
+    /// A beat in the monitor's rhythm.
+    Scheduled,
+    /// A look soon after a failure.
+    Suspect,
+    /// No beat: the time has come to tell something.
+    Telling,
+}
+
+/// Something that is planned; `plan` says whether it still is, since nothing is ever taken out of the heap before its time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due {
     pub at: Instant,
     pub wall: DateTime<Utc>,
     pub monitor: MonitorId,
-    pub suspect: bool,
+    pub kind: DueKind,
     pub plan: u64,
 }
 
@@ -60,19 +73,25 @@ impl Dues {
     ) {
         let wall = rhythm.next_due(self.salt, from);
         let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
-        self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: false, plan }));
+        self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), kind: DueKind::Scheduled, plan }));
     }
 
     /// Plans a suspect beat at a moment.
     pub(super) fn suspect(&mut self, id: &MonitorId, plan: u64, wall: DateTime<Utc>, now: DateTime<Utc>) {
         let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
-        self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan }));
+        self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), kind: DueKind::Suspect, plan }));
     }
 
     /// Plans a suspect beat that could not start once more, in a moment.
     pub(super) fn put_off(&mut self, id: &MonitorId, plan: u64, wall: DateTime<Utc>) {
         let at = Instant::now() + SUSPECT_PUT_OFF;
-        self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan }));
+        self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), kind: DueKind::Suspect, plan }));
+    }
+
+    /// Plans a look at what is to be told, at a moment; one that is here already comes soon.
+    pub(super) fn telling(&mut self, id: &MonitorId, plan: u64, wall: DateTime<Utc>, now: DateTime<Utc>) {
+        let at = Instant::now() + (wall - now).to_std().unwrap_or_default().max(TELLING_GAP);
+        self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), kind: DueKind::Telling, plan }));
     }
 
     #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
+use crate::daemon::parents::ParentAddresses;
 use crate::daemon::uplink::Uplink;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
@@ -33,6 +34,8 @@ pub struct LoopContext {
     pub uplink: Arc<Uplink>,
     /// What is quiet: silences and maintenance windows.
     pub quiets: Arc<Quiets>,
+    /// What addresses that monitors depend on said last.
+    pub parents: Arc<ParentAddresses>,
     /// Whether the last write failed.
     pub ailing: Arc<AtomicBool>,
 }
@@ -98,6 +101,7 @@ impl LoopContext {
             fleet: watch::channel(Arc::new(fleet)).1,
             uplink: Arc::default(),
             quiets: Arc::default(),
+            parents: Arc::default(),
             ailing: Arc::new(AtomicBool::new(false)),
         }
     }

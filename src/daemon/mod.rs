@@ -24,6 +24,7 @@ pub(crate) mod beat_task;
 pub(crate) mod uplink;
 pub(crate) mod connectivity;
 pub(crate) mod failure_confirmation;
+pub(crate) mod parents;
 pub(crate) mod listing;
 pub(crate) mod watch;
 pub(crate) mod accept_baseline;

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::deliver::message;
 use crate::domain::classify::LADDER;
+use crate::domain::depends_on::Parent;
 use crate::domain::fleet::Fleet;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::monitor::Monitor;
@@ -19,6 +20,7 @@ use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
 use crate::domain::route::{Hearer, Subject, hearers};
 use crate::domain::rule_text;
+use crate::domain::signal::Signal;
 use crate::domain::wording::span;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -26,6 +28,11 @@ use crate::store::values::change_set::{Addressee, Outgoing, TimelineRow};
 
 /// The evidence key under which a message names what its incident was held back by, and until when.
 const HELD_BACK_BY: &str = "held_back_by";
+
+/// The evidence key under which a message names who depends on what is down.
+const DEPENDENTS: &str = "dependents";
+/// So many of them are named.
+const DEPENDENTS_NAMED: usize = 8;
 
 /// What is to be told, before it is addressed.
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +163,10 @@ impl Notifier<'_> {
     }
 
     fn about(self, event: Event, incident: &Incident) -> Notification {
+        let mut evidence = incident.evidence.clone();
+        if incident.signal == Signal::Availability && event != Event::IncidentResolved {
+            evidence.extend(self.dependents().map(|who| Evidence::new(DEPENDENTS, who)));
+        }
         Notification {
             id: Uuid::now_v7().to_string(),
             sequence: incident.sequence,
@@ -166,7 +177,7 @@ impl Notifier<'_> {
             failed_stage: Some(incident.stage.clone()),
             severity: incident.severity,
             summary: summary(event, incident),
-            evidence: incident.evidence.clone(),
+            evidence,
             resolves_when: rule_text::resolves(self.monitor, incident.signal, incident.reason)
                 .filter(|_| event != Event::IncidentResolved),
             runbook_url: self.fleet.runbooks.url(incident.reason, &self.fleet.public_url),
@@ -175,6 +186,16 @@ impl Notifier<'_> {
             reproduce: incident.reproduce(),
             incident: Some(incident.clone()),
         }
+    }
+
+    /// Who depends on the monitor: the first of them by name, and how many more.
+    fn dependents(self) -> Option<String> {
+        let is_on = |parent: &Parent| matches!(parent, Parent::Monitor(id) if id == self.monitor.id.as_str());
+        let dependents = self.fleet.monitors.iter().filter(|other| other.depends_on.iter().any(is_on));
+        let ids: Vec<&str> = dependents.map(|other| other.id.as_str()).collect();
+        let named = ids.get(..DEPENDENTS_NAMED).unwrap_or(&ids).join(", ");
+        let more = ids.len().saturating_sub(DEPENDENTS_NAMED);
+        (!ids.is_empty()).then(|| if more > 0 { format!("{named} and {more} more") } else { named })
     }
 
     fn card(self) -> MonitorCard {
@@ -227,6 +248,8 @@ async fn held_by(store: &Store, hold: &TellingHold) -> Result<(String, String), 
             None => ("a silence".to_owned(), format!("silence {by}")),
         },
         HoldKind::Window => (format!("maintenance ({by})"), format!("maintenance {by}")),
+        HoldKind::Parent if hold.explains() => (format!("{by} being down"), format!("{by}, which it depends on")),
+        HoldKind::Parent => (format!("a look at {by}"), format!("a look at {by}, which it depends on")),
     })
 }
 
@@ -302,7 +325,6 @@ mod tests {
     use crate::domain::paging::quiet::Quiet;
     use crate::domain::route::Match;
     use crate::domain::secret::{Address, Secret};
-    use crate::domain::signal::Signal;
 
     #[test]
     fn a_restart_is_told_where_nothing_keeps_the_monitor_quiet() {

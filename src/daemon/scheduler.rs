@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::batch_window;
 use crate::daemon::beat_task::{BeatReturn, PendingChange, apply_change, run_beat};
 use crate::daemon::connectivity::ConnectivityTask;
-use crate::daemon::dues::{Due, Dues, after};
+use crate::daemon::dues::{Due, DueKind, Dues, after};
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Permits;
 use crate::daemon::runtime::MonitorRuntime;
@@ -60,6 +60,8 @@ pub(crate) struct Scheduler {
     plans: u64,
     /// Monitors for whose runtime somebody waits; while there are any, no beat waits for others to share its commit.
     wanted: HashSet<MonitorId>,
+    /// Monitors by what they depend on.
+    children: HashMap<MonitorId, Vec<MonitorId>>,
 }
 
 /// A monitor's place: at home, or lent to the beat or change under way.
@@ -74,6 +76,10 @@ struct Slot {
     /// Changes with every plan, so that dues of an older one are passed over.
     plan: u64,
     suspects: u64,
+    /// The same for when the next thing is to be told without a beat, and that moment.
+    telling: (u64, Option<DateTime<Utc>>),
+    /// Whether it was down for those that depend on it, when it was last looked at.
+    was_down: bool,
     /// What waits for the runtime to come back.
     changes: Vec<PendingChange>,
 }
@@ -96,6 +102,7 @@ impl Scheduler {
             window: batch_window::width(0.0),
             plans: 0,
             wanted: HashSet::new(),
+            children: HashMap::new(),
         };
         let rhythms = bunching::rhythms(&scheduler.fleet);
         for runtime in runtimes {
@@ -111,7 +118,7 @@ impl Scheduler {
         let (mut fleets, mut quiets) = (self.context.fleet.clone(), self.context.quiets.changes());
         self.match_fleet();
         self.reconsider();
-        self.let_go();
+        self.tell_all();
         let mut backs = Vec::with_capacity(RETURNS_MAX);
         loop {
             let now = Utc::now();
@@ -125,7 +132,7 @@ impl Scheduler {
                 1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.take_back(back)),
                 Some(command) = commands.recv() => self.command(command),
                 Ok(()) = fleets.changed() => self.match_fleet(),
-                Ok(()) = quiets.changed() => self.let_go(),
+                Ok(()) = quiets.changed() => self.tell_all(),
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
             }
         }
@@ -147,7 +154,11 @@ impl Scheduler {
         let mut row = 0;
         while let Some(due) = self.dues.pop_until(started) {
             let Some(slot) = self.slots.get(&due.monitor) else { continue };
-            let current = if due.suspect { slot.suspects } else { slot.plan };
+            let current = match due.kind {
+                DueKind::Scheduled => slot.plan,
+                DueKind::Suspect => slot.suspects,
+                DueKind::Telling => slot.telling.0,
+            };
             if current != due.plan {
                 continue;
             }
@@ -156,11 +167,14 @@ impl Scheduler {
                 row = 0;
             }
             row += 1;
-            if !due.suspect {
-                self.plan_next(&due);
+            match due.kind {
+                DueKind::Scheduled => {
+                    self.plan_next(&due);
+                    self.start(&due.monitor, BeatKind::Scheduled, due.wall);
+                }
+                DueKind::Suspect => self.start(&due.monitor, BeatKind::Suspect, due.wall),
+                DueKind::Telling => self.tell_due(&due.monitor),
             }
-            let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
-            self.start(&due.monitor, kind, due.wall);
         }
     }
 
@@ -221,6 +235,7 @@ impl Scheduler {
         if self.wanted.remove(&id) && self.wanted.is_empty() {
             self.gather();
         }
+        self.look_around(&id);
         self.next_change(&id);
     }
 
@@ -258,47 +273,6 @@ impl Scheduler {
                 }
             }
         }
-    }
-
-    /// Brings runtimes into line with the fleet in force; unchanged monitors keep their rhythm.
-    fn match_fleet(&mut self) {
-        self.fleet = Arc::clone(&self.context.fleet.borrow());
-        let fleet = Arc::clone(&self.fleet);
-        self.window = batch_window::width(bunching::rate(&fleet));
-        self.gather();
-        let rhythms = bunching::rhythms(&fleet);
-        for monitor in &fleet.monitors {
-            let rhythm = rhythms[&monitor.id];
-            if let Some(slot) = self.slots.get_mut(&monitor.id) {
-                slot.declared = Arc::clone(monitor);
-                slot.moved |= slot.rhythm != rhythm;
-                slot.rhythm = rhythm;
-                self.send(&monitor.id, PendingChange::Edit(Arc::clone(monitor)));
-            } else {
-                self.add(MonitorRuntime::new(Arc::clone(monitor), Utc::now()), rhythm);
-            }
-        }
-        let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
-        let gone: Vec<MonitorId> = self.slots.keys().filter(|id| !declared.contains(id)).cloned().collect();
-        for id in gone {
-            if let Some(slot) = self.slots.get_mut(&id) {
-                self.plans += 1;
-                (slot.plan, slot.suspects) = (self.plans, self.plans);
-            }
-            self.send(&id, PendingChange::Remove);
-        }
-    }
-
-    fn add(&mut self, mut runtime: MonitorRuntime, rhythm: Rhythm) {
-        let (id, now) = (runtime.monitor.id.clone(), Utc::now());
-        self.context.live.put(runtime.view(now));
-        let declared = Arc::clone(&runtime.monitor);
-        let runtime = Some(Box::new(runtime));
-        self.plans += 1;
-        let (plan, suspects) = (self.plans, self.plans);
-        let slot = Slot { runtime, declared, rhythm, moved: false, plan, suspects, changes: Vec::new() };
-        self.slots.insert(id.clone(), slot);
-        self.plan(&id, now, now);
     }
 
     /// Plans the first scheduled beat after `from`.
@@ -383,6 +357,7 @@ impl Scheduler {
     }
 }
 
+mod declared;
 mod unmade;
 mod without_beat;
 

@@ -30,6 +30,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation};
 use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::paging::parent::ParentStand;
 use crate::domain::paging::quiet::QuietBook;
 use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::ServerProfile;
@@ -73,8 +74,11 @@ pub(crate) async fn beat(
     runtime.spending.spend(&observed.0, runtime.monitor.every);
     let quiets = context.quiets.book();
     let original = runtime.monitor.original().and_then(|original| context.live.state_of(&original.id));
-    let mut judged =
-        judged((&context.store, original.as_deref()), runtime, (&fleet, &quiets), *observed, (started, now));
+    let is_well = observed.2.verdict == Verdict::Good && runtime.state.incidents().next().is_none();
+    let parents =
+        context.parents.stands((&context.prober, &context.live), &fleet, &runtime.monitor, is_well, now).await;
+    let known = Known { store: &context.store, original: original.as_deref(), parents: &parents };
+    let mut judged = judged(known, runtime, (&fleet, &quiets), *observed, (started, now));
     let transcripts = std::mem::take(&mut judged.transcripts);
     let record = Box::pin(record(context, runtime, (&fleet, &quiets), (&judged, transcripts), now)).await;
     let counted = Counted {
@@ -110,9 +114,17 @@ struct Judged {
     texts: Vec<KeptText>,
 }
 
-/// `original`: how the monitor stands just now that this one is declared a replica of.
+/// What is known beside a beat when it is judged.
+struct Known<'a> {
+    store: &'a Store,
+    /// How the monitor stands just now that this one is declared a replica of.
+    original: Option<&'a MonitorState>,
+    /// How what it depends on stands.
+    parents: &'a [ParentStand],
+}
+
 fn judged(
-    (store, original): (&Store, Option<&MonitorState>),
+    Known { store, original, parents }: Known<'_>,
     runtime: &MonitorRuntime,
     (fleet, quiets): (&Fleet, &QuietBook),
     (mut seen, profile, outcome): Observed,
@@ -120,7 +132,9 @@ fn judged(
 ) -> Box<Judged> {
     let covered = runtime.history.covered(started, runtime.monitor.every);
     let (monitor, provenance, routes) = (&*runtime.monitor, &fleet.provenance, &*fleet.routes);
-    let beat = Beat { monitor, provenance, routes, quiets, seen: &seen, outcome: &outcome, original, covered, now };
+    let (seen_now, judged) = (&seen, &outcome);
+    let beat =
+        Beat { monitor, provenance, routes, quiets, parents, seen: seen_now, outcome: judged, original, covered, now };
     let (state, decisions) = runtime.state.weigh(beat, &mut || Uuid::now_v7().to_string());
     let noted = listing::row(runtime, &seen, now).is_some().then_some(now);
     let mut transcript_policy = runtime.transcript_policy.clone();
@@ -314,8 +328,8 @@ fn suspects(
             let ended_at = seen.started_at + seen.elapsed;
             Some(schedule::suspects(seen.started_at, ended_at, monitor.rules.availability.page_after))
         }
-        (Phase::Pending, Phase::Pending) => None,
-        _ => Some(Vec::new()),
+        (Phase::Pending, after) if after != Phase::Pending => Some(Vec::new()),
+        _ => None,
     }
 }
 

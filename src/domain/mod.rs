@@ -13,6 +13,7 @@ pub(crate) mod wildcards;
 pub mod source_pattern;
 pub mod search;
 pub mod near_miss;
+pub mod depends_on;
 pub mod monitor;
 pub mod receiver;
 pub mod route;

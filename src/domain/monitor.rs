@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::depends_on::Parent;
 use crate::domain::near_miss::NearMiss;
 use crate::domain::pinned::{Pinned, PinnedCanary};
 use crate::domain::protocol::{Era, Transport};
@@ -40,7 +41,7 @@ impl fmt::Display for MonitorId {
 
 impl fmt::Debug for MonitorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", &*self.0)
+        fmt::Debug::fmt(&*self.0, f)
     }
 }
 
@@ -81,6 +82,8 @@ pub struct Monitor {
     pub rules: Rules,
     /// Whether its server has to answer as another one does.
     pub likeness: Likeness,
+    /// What its server cannot work without.
+    pub depends_on: Vec<Parent>,
     /// What the lock file beside its file says of it; none where it says nothing.
     pub pinned: Option<Arc<Pinned>>,
     /// The line on which this monitor starts, numbered through all files; see [`crate::domain::fleet::Provenance::place`].
@@ -110,6 +113,7 @@ impl Monitor {
             probe_budget: Duration::from_secs(45),
             rules: Rules::standard(1),
             likeness: Likeness::Alone,
+            depends_on: Vec::new(),
             pinned: None,
             line: 1,
             definition_hash: String::new(),
@@ -119,20 +123,19 @@ impl Monitor {
     /// Name and port of the server's host as the address has them, in small letters; empty for a program.
     pub fn host_and_port(&self) -> String {
         let url = self.url.resolved.expose();
-        let host = url.split_once("://").map_or("", |(_, rest)| rest);
-        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = url.split_once("://").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next().unwrap_or_default();
         host.rsplit('@').next().unwrap_or_default().to_ascii_lowercase()
     }
 
     /// Whether the server is on this very machine, so that no network lies between.
     pub fn is_local(&self) -> bool {
         let host = self.host_and_port();
-        let name = if host.starts_with('[') { &host } else { host.split(':').next().unwrap_or_default() };
+        let name = if host.starts_with('[') { &*host } else { host.split(':').next().unwrap_or_default() };
         let in_127 = name.starts_with("127.") && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         self.reach.program.is_some() || in_127 || name == "localhost" || name.starts_with("[::1]")
     }
 
-    /// The monitor of whose server its own is declared a replica; none where it is of none.
+    /// The monitor of whose server its own is declared a replica.
     pub fn original(&self) -> Option<&Original> {
         if let Likeness::ReplicaOf(original) = &self.likeness { Some(original) } else { None }
     }
@@ -321,8 +324,8 @@ impl Canary {
         };
         let shown = |wanted: &[Wanted]| wanted.iter().map(Wanted::shown).collect::<Vec<_>>();
         let text = self.text.as_deref();
-        let held = text.map(|text| shown(&text.contains)).filter(|held| !held.is_empty());
-        let kept_out = text.map(|text| shown(&text.not_contains)).filter(|out| !out.is_empty());
+        let (held, kept_out) = text.map(|text| (shown(&text.contains), shown(&text.not_contains))).unzip();
+        let (held, kept_out) = (held.filter(|held| !held.is_empty()), kept_out.filter(|out| !out.is_empty()));
         let forbidden: Vec<&str> = self.forbid.iter().map(SourcePattern::as_str).collect();
         let parts = [
             listed,
@@ -336,8 +339,8 @@ impl Canary {
     /// Whether an answer without a list of results can be judged, by its text; a text names no source that is forbidden.
     pub fn needs_no_list(&self, search: &Search) -> bool {
         let says_when_empty = search.said.as_ref().is_some_and(|said| said.empty.is_some());
-        let names_no_source = self.expect.is_empty() && self.forbid.is_empty();
-        names_no_source && (self.text.is_some() || self.kind == CanaryKind::Negative && says_when_empty)
+        let is_judged = self.text.is_some() || self.kind == CanaryKind::Negative && says_when_empty;
+        is_judged && self.expect.is_empty() && self.forbid.is_empty()
     }
 }
 

@@ -181,11 +181,11 @@ impl Prober {
         Box::pin(connectivity::diagnose(self.means(), monitor, &made_of(monitor, Arc::default()), profile, now)).await
     }
 
-    /// Whether a control address answers, with what the file says that its answer has.
+    /// With what status an address answers, and with what the file says that its answer has.
     ///
     /// # Errors
     /// The fault that kept it from answering so within this time.
-    pub async fn answers(&self, control: &Control, within: Duration) -> Result<(), Fault> {
+    pub async fn answers(&self, control: &Control, within: Duration) -> Result<u16, Fault> {
         Box::pin(reach::answers(self.means(), control, within)).await
     }
 }

@@ -48,7 +48,7 @@ async fn a_gateway_that_answers_everything_is_not_the_address_that_was_named() {
     for (server, status, contains, expected, sentence) in rows {
         let declared = control(&format!("http://{}/up", server.address), status, contains);
         match prober.answers(&declared, WITHIN).await {
-            Ok(()) => assert_eq!(expected, "", "{sentence}"),
+            Ok(_) => assert_eq!(expected, "", "{sentence}"),
             Err(fault) => {
                 assert!(!expected.is_empty() && fault.detail.contains(expected), "{sentence}: {fault:?}");
             }

@@ -18,6 +18,7 @@ mod texts;
 mod extent;
 mod slowness;
 mod quiet;
+mod parents;
 mod reach;
 mod replicas;
 mod drift;

@@ -15,6 +15,7 @@ use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::monitor_state::{Beat, Decision, MonitorState};
 use serin::domain::observation::{BeatKind, Harvested, HealthSeen, Observation, Phases, Stage, Step, ToolsSeen};
 use serin::domain::outcome::Outcome;
+use serin::domain::paging::parent::ParentStand;
 use serin::domain::paging::quiet::QuietBook;
 use serin::domain::route::{Match, Route};
 use serin::domain::signal::Signal;
@@ -33,6 +34,7 @@ mod signals;
 mod endings;
 mod holds;
 mod quiet;
+mod parents;
 mod histories;
 mod leaks;
 mod changes;
@@ -250,6 +252,8 @@ struct Scene {
     heard: Vec<Signal>,
     /// What is quiet.
     quiets: QuietBook,
+    /// How what it depends on stands.
+    parents: Vec<ParentStand>,
 }
 
 impl Scene {
@@ -266,6 +270,7 @@ impl Scene {
             original: None,
             heard: Vec::new(),
             quiets: QuietBook::default(),
+            parents: Vec::new(),
         }
     }
 
@@ -285,6 +290,7 @@ impl Scene {
             provenance: &provenance,
             routes: &routes,
             quiets: &self.quiets,
+            parents: &self.parents,
             seen,
             outcome,
             original: self.original.as_ref(),

@@ -1,7 +1,7 @@
 //! What is silenced or in maintenance opens, counts and is told to nobody, and is told when that is over.
 
 use serin::domain::monitor::Monitor;
-use serin::domain::monitor_state::Decision;
+use serin::domain::monitor_state::{Decision, TellPolicy};
 use serin::domain::paging::hold::HoldKind;
 use serin::domain::paging::quiet::{Quiet, QuietBook};
 use serin::domain::route::{Match, Route};
@@ -26,7 +26,8 @@ fn hushed(monitor: Monitor, quiets: Vec<Quiet>) -> Scene {
 fn let_go(scene: &mut Scene, second: i64) -> Vec<String> {
     let routes = [Route { to: vec!["oncall".to_owned()], ..Route::default() }];
     let monitor = scene.monitor.clone();
-    let decisions = scene.state.let_go(&monitor, &routes, &scene.quiets, at(second));
+    let policy = TellPolicy { monitor: &monitor, routes: &routes, quiets: &scene.quiets, parents: &[] };
+    let decisions = scene.state.let_go(policy, at(second));
     let told = decisions.iter().map(|decision| match decision {
         Decision::Told { incident, held } => {
             let held = held.as_ref().unwrap();

@@ -195,7 +195,8 @@ impl<'r> Replay<'r> {
         let covered = self.covered(&declared, now);
         let (monitor, provenance, routes) = (&*declared.monitor, &Provenance::default(), &*declared.routes);
         let (quiets, seen, outcome) = (&QuietBook::default(), &seen, &outcome);
-        let beat = Beat { monitor, provenance, routes, quiets, seen, outcome, original: None, covered, now };
+        let beat =
+            Beat { monitor, provenance, routes, quiets, parents: &[], seen, outcome, original: None, covered, now };
         let count = self.places.len();
         let mut ids = 0;
         let (next, decisions) = state.weigh(beat, &mut || {

@@ -175,7 +175,8 @@ impl Watcher {
         let routes = [Route { to: vec!["drill".to_owned()], ..Route::default() }];
         let (monitor, covered, now) = (&*self.monitor, self.monitor.every, self.now);
         let (provenance, routes, quiets) = (&provenance, &routes, &QuietBook::default());
-        let beat = Beat { monitor, provenance, routes, quiets, seen, outcome, original: None, covered, now };
+        let beat =
+            Beat { monitor, provenance, routes, quiets, parents: &[], seen, outcome, original: None, covered, now };
         let incidents = &mut self.incidents;
         let (state, decisions) = self.state.weigh(beat, &mut || {
             *incidents += 1;

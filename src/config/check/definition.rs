@@ -55,6 +55,7 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
         probe_budget,
         rules,
         likeness,
+        depends_on,
         // The lock has a hash of its own, and nothing that is remembered of a monitor is forgotten when it moves.
         pinned: _,
         line: _,
@@ -90,6 +91,8 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
     let original = if let Likeness::ReplicaOf(original) = likeness { Some(original.id.as_str()) } else { None };
     said.added("replicas_of", original, Definition::text);
     let pairs: Vec<String> = near_misses.iter().map(|pair| format!("{} {}", pair.canary, pair.other)).collect();
+    let parents: Vec<String> = depends_on.iter().map(|parent| parent.name().to_owned()).collect();
+    said.added("depends_on", Some(parents).filter(|parents| !parents.is_empty()), Definition::shown);
     said.added("canaries.pair", Some(pairs).filter(|pairs| !pairs.is_empty()), Definition::shown);
     said
 }

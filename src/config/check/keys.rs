@@ -221,6 +221,10 @@ const KEYS: &[(&str, &str)] = &[
         "monitors.replicas_of",
         "The id of another monitor whose server has to answer as this one does: lists of the canaries that both ask in the same words are compared.",
     ),
+    (
+        "monitors.depends_on",
+        "What its server cannot work without: ids of monitors, and addresses that answer while they are well. While one of them is down, nobody is told of this monitor.",
+    ),
     ("monitors.rules", "When each signal opens and closes, and how loud it is."),
     ("monitors.rules.availability", "Whether the server answers as MCP asks."),
     ("monitors.rules.availability.after", "Failed beats in a row that open it. Default 3."),
@@ -364,7 +368,6 @@ pub(in crate::config) const INCLUDED: &[&str] = &["version", "runbooks", "receiv
 /// Promised, and not built yet: whoever writes one is told so. `defaults` has the promises of a monitor.
 const PROMISED: &[&str] = &[
     "locations",
-    "monitors.depends_on",
     "monitors.maintenance",
     "monitors.headers",
     "monitors.oauth",

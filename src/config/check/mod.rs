@@ -2,7 +2,7 @@
 //!
 //! Read `keys` (what may stand where), `golden` (canaries in files of their own), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
 //! files together), then the sections: `process`, `receivers`, `routes`, `maintenance`, `coverage` (whether anybody hears), `layers` (defaults beneath a monitor),
-//! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `near_misses`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
+//! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `near_misses`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `depends_on`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
 //! `definition`.
 
 pub(super) mod keys;
@@ -27,6 +27,7 @@ pub(super) mod search;
 pub(super) mod rules;
 pub(super) mod quality_checks;
 pub(super) mod replicas;
+pub(super) mod depends_on;
 pub(super) mod monitors;
 pub(super) mod receivers;
 pub(super) mod routes;

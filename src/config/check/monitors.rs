@@ -9,6 +9,7 @@ use crate::config::check::canaries::{self, CanaryDefaults};
 use crate::config::check::caps;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::definition;
+use crate::config::check::depends_on::{self, Parents};
 use crate::config::check::layers::Layers;
 use crate::config::check::network_path;
 use crate::config::check::reach;
@@ -88,7 +89,7 @@ pub(in crate::config) fn monitors(
         checker.report(diagnostic.help("split the fleet over several Serins"));
     }
     let mut canaries_left = FLEET_CANARIES_MAX;
-    let mut replicas = HashMap::new();
+    let (mut replicas, mut depends) = (HashMap::new(), HashMap::new());
     for item in items.iter().take(MONITORS_MAX) {
         let Some(fields) = checker.fields(&Checker::named("monitor", item), item, "monitors") else { continue };
         let id = identity(checker, fields, &mut found.places);
@@ -102,13 +103,19 @@ pub(in crate::config) fn monitors(
             break;
         };
         canaries_left = left;
-        if let Some(monitor) = monitor(checker, &what, id, fields, defaults) {
+        let parents = fields.get("depends_on").map(|entry| depends_on::parents(checker, &what, entry));
+        let parents = parents.unwrap_or_default();
+        if let Some(monitor) = monitor(checker, &what, id, (fields, &parents), defaults) {
+            if !parents.is_empty() {
+                depends.insert(monitor.id.clone(), parents);
+            }
             let named = fields.get("replicas_of").filter(|_| monitor.original().is_some());
             replicas.extend(named.map(|entry| (monitor.id.clone(), entry.value.place)));
             found.list.push(Arc::new(monitor));
         }
     }
     replicas::replicas(checker, &mut found.list, &found.places, &replicas);
+    depends_on::depends_on(checker, &found.list, &found.places, &depends);
     found
 }
 
@@ -137,7 +144,7 @@ fn monitor(
     checker: &mut Checker<'_>,
     what: &str,
     id: Option<String>,
-    fields: Fields<'_, '_>,
+    (fields, parents): (Fields<'_, '_>, &Parents),
     defaults: &Defaults<'_, '_>,
 ) -> Option<Monitor> {
     let reached = reach::reach(checker, what, fields, Layers::new(Some(fields), defaults.fields));
@@ -194,6 +201,7 @@ fn monitor(
         probe_budget: pace.probe_budget,
         rules,
         likeness,
+        depends_on: parents.iter().map(|(parent, _)| parent.clone()).collect(),
         pinned: None,
         line: fields.place.line,
         definition_hash: String::new(),

@@ -22,7 +22,7 @@ async fn busy(folder: &std::path::Path) -> (Scheduler, Box<MonitorRuntime>) {
 }
 
 fn suspects(scheduler: &Scheduler) -> usize {
-    scheduler.dues.iter().filter(|due| due.suspect).count()
+    scheduler.dues.iter().filter(|due| due.kind == DueKind::Suspect).count()
 }
 
 #[test]
@@ -86,7 +86,7 @@ async fn while_a_server_has_quiet_only_a_person_gets_through() {
     assert!(scheduler.slots[&docs().id].runtime.is_some(), "no beat sets out");
     scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
     assert!(scheduler.slots[&docs().id].runtime.is_some(), "nor a suspect one");
-    let put_off = scheduler.dues.iter().find(|due| due.suspect).unwrap();
+    let put_off = scheduler.dues.iter().find(|due| due.kind == DueKind::Suspect).unwrap();
     assert_eq!(put_off.wall, until, "which waits for the end of the quiet");
     scheduler.start(&docs().id, BeatKind::Recheck, Utc::now());
     assert!(scheduler.slots[&docs().id].runtime.is_none(), "a person may look");
@@ -126,7 +126,7 @@ async fn who_moves_to_another_slot_is_neither_missed_nor_looked_at_twice() {
     let (mut scheduler, _runtime) = busy(folder.path()).await;
     let now = Utc::now();
     let planned = |scheduler: &Scheduler| scheduler.dues.iter().map(|due| due.wall).max().unwrap();
-    let due = Due { at: Instant::now(), wall: now, monitor: docs().id.clone(), suspect: false, plan: 0 };
+    let due = Due { at: Instant::now(), wall: now, monitor: docs().id.clone(), kind: DueKind::Scheduled, plan: 0 };
     let every = docs().every;
     for (moved, least, most) in [(true, every / 2, every * 3 / 2), (false, Duration::ZERO, every)] {
         while scheduler.dues.pop_until(Instant::now() + every * 4).is_some() {}

@@ -1,8 +1,38 @@
-//! What is looked at again without a beat: incidents under edited rules, and those that silences and windows keep quiet.
+//! What is looked at again without a beat: incidents under edited rules, those that silences, windows and parents hold, and
+//! those of which something is told by time.
+
+use std::collections::HashMap;
+
+use chrono::{TimeDelta, Utc};
 
 use crate::daemon::beat_task::PendingChange;
 use crate::daemon::scheduler::{Scheduler, Slot};
+use crate::domain::depends_on::Parent;
+use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
+
+/// Looks at a monitor after what it depends on is back: it is given a moment, and then enough looks to be told.
+const LOOKS_AFTER_PARENT: [TimeDelta; 2] = [TimeDelta::seconds(15), TimeDelta::seconds(45)];
+
+/// The monitors of a fleet by what they depend on.
+pub(super) fn children(fleet: &Fleet) -> HashMap<MonitorId, Vec<MonitorId>> {
+    let mut children: HashMap<MonitorId, Vec<MonitorId>> = HashMap::new();
+    for monitor in &fleet.monitors {
+        for parent in &monitor.depends_on {
+            if let Parent::Monitor(id) = parent {
+                children.entry(MonitorId::new(id)).or_default().push(monitor.id.clone());
+            }
+        }
+    }
+    children
+}
+
+impl Slot {
+    /// Whether anything of it is open, or may be: one that is away just now may bring an incident.
+    fn may_have_open(&self) -> bool {
+        self.runtime.as_ref().is_none_or(|runtime| runtime.state.incidents().next().is_some())
+    }
+}
 
 impl Scheduler {
     /// What edited rules no longer warrant ends, also where the file was edited while Serin was down.
@@ -18,15 +48,56 @@ impl Scheduler {
         }
     }
 
-    /// Something began or ended to be quiet: every monitor with an open incident is looked at, and each that is away just
-    /// now, since it may bring one.
-    pub(super) fn let_go(&mut self) {
-        let has_open =
-            |slot: &Slot| slot.runtime.as_ref().is_none_or(|runtime| runtime.state.incidents().next().is_some());
-        let ids: Vec<MonitorId> =
-            self.slots.iter().filter(|(_, slot)| has_open(slot)).map(|(id, _)| id.clone()).collect();
+    /// Something began or ended to be quiet: every monitor with an open incident is looked at.
+    pub(super) fn tell_all(&mut self) {
+        let open = self.slots.iter().filter(|(_, slot)| slot.may_have_open());
+        let ids: Vec<MonitorId> = open.map(|(id, _)| id.clone()).collect();
         for id in ids {
-            self.send(&id, PendingChange::LetGo);
+            self.send(&id, PendingChange::Tell);
+        }
+    }
+
+    /// A time has come at which something of a monitor is to be told.
+    pub(super) fn tell_due(&mut self, id: &MonitorId) {
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.telling.1 = None;
+        }
+        self.send(id, PendingChange::Tell);
+    }
+
+    /// A monitor was looked at: plans when something of it is to be told without a beat, and has those looked at that depend
+    /// on it.
+    pub(super) fn look_around(&mut self, id: &MonitorId) {
+        self.plan_telling(id);
+        let Some(children) = self.children.get(id) else { return };
+        let now = Utc::now();
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        let Some(runtime) = &slot.runtime else { return };
+        let is_down = runtime.state.as_parent(&runtime.monitor, now).is_down;
+        let is_back = std::mem::replace(&mut slot.was_down, is_down) && !is_down;
+        let open = |id: &&MonitorId| self.slots.get(*id).is_some_and(Slot::may_have_open);
+        let children: Vec<MonitorId> = children.iter().filter(open).cloned().collect();
+        for child in children {
+            if is_back {
+                self.suspect(&child, LOOKS_AFTER_PARENT.map(|after| now + after).to_vec());
+            }
+            self.send(&child, PendingChange::Tell);
+        }
+    }
+
+    /// Plans the next look at what is to be told of a monitor without a beat, where there is anything.
+    fn plan_telling(&mut self, id: &MonitorId) {
+        let now = Utc::now();
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        let Some(runtime) = &slot.runtime else { return };
+        let next = runtime.state.next_telling(now);
+        if next == slot.telling.1 {
+            return;
+        }
+        self.plans += 1;
+        slot.telling = (self.plans, next);
+        if let Some(at) = next {
+            self.dues.telling(id, self.plans, at, now);
         }
     }
 }

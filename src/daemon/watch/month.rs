@@ -354,8 +354,13 @@ impl Month {
         let outcome = classify(&monitor, &seen);
         let observed = (seen, ServerProfile::default(), outcome);
         let quiets = self.context.quiets.book();
-        let judged =
-            judged((&self.context.store, None), &self.runtime, (&self.fleet, &quiets), observed, (started, now));
+        let judged = judged(
+            Known { store: &self.context.store, original: None, parents: &[] },
+            &self.runtime,
+            (&self.fleet, &quiets),
+            observed,
+            (started, now),
+        );
         if !judged.decisions.is_empty() {
             // What is told depends on what was.
             self.settle().await;

@@ -204,7 +204,7 @@ impl Walk<'_> {
         let observed = (seen, ServerProfile::default(), outcome);
         let quiets = self.context.quiets.book();
         let judged = judged(
-            (&self.context.store, None),
+            Known { store: &self.context.store, original: None, parents: &[] },
             &self.runtime,
             (self.fleet, &quiets),
             observed,
@@ -304,7 +304,7 @@ impl Walk<'_> {
     async fn let_go(&mut self) {
         let (held, silences) = (self.held().await, self.context.store.silences(self.now).await.unwrap());
         self.context.quiets.put(QuietBook::new(&silences, self.fleet, self.now));
-        changes::let_go(self.context, &mut self.runtime, self.now).await.unwrap();
+        changes::tell(self.context, &mut self.runtime, self.now).await.unwrap();
         self.check(&held).await;
         for incident in self.runtime.state.incidents() {
             let telling = self.runtime.state.telling(incident.signal).unwrap();

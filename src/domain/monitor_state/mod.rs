@@ -26,5 +26,5 @@ mod weigh;
 
 pub(crate) use hearing::CanaryRound;
 pub use hearing::CanaryScore;
-pub use state::{Beat, Decision, MonitorState};
+pub use state::{Beat, Decision, MonitorState, TellPolicy};
 pub use track::{CanaryWatch, FallWatch, KindWatch};

@@ -18,6 +18,7 @@ use crate::domain::monitor_state::changes::{Changes, is_about_change};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::parent::{ParentStand, VERDICT_WITHIN};
 use crate::domain::paging::quiet::QuietBook;
 use crate::domain::paging::tell::Telling;
 use crate::domain::quality::canary::canary_of;
@@ -61,6 +62,8 @@ pub struct MonitorState {
     pub(super) restart_told_at: Option<DateTime<Utc>>,
     /// Since when this process knows the monitor.
     pub(super) begun_at: DateTime<Utc>,
+    /// When a beat was last weighed; none: not since this process started.
+    pub(super) weighed_at: Option<DateTime<Utc>>,
     /// When a wrong canary was last seen to turn right while the quality incident was open.
     pub(super) turned_at: Option<DateTime<Utc>>,
     /// What canaries have shown so far.
@@ -103,6 +106,8 @@ pub struct Beat<'a> {
     pub routes: &'a [Route],
     /// What silences and maintenance windows keep quiet.
     pub quiets: &'a QuietBook,
+    /// How what it depends on stands.
+    pub parents: &'a [ParentStand],
     /// The beat's observation, with the answers' texts still in it.
     pub seen: &'a Observation,
     /// What `classify` made of it.
@@ -113,6 +118,25 @@ pub struct Beat<'a> {
     pub covered: Duration,
     /// The clock as the turn read it, UTC.
     pub now: DateTime<Utc>,
+}
+
+/// What decides, beside the incident itself, whether people are told of it.
+#[derive(Debug, Clone, Copy)]
+pub struct TellPolicy<'a> {
+    /// The declaration in force.
+    pub monitor: &'a Monitor,
+    /// Who hears of what.
+    pub routes: &'a [Route],
+    /// What silences and maintenance windows keep quiet.
+    pub quiets: &'a QuietBook,
+    /// How what it depends on stands.
+    pub parents: &'a [ParentStand],
+}
+
+impl<'a> TellPolicy<'a> {
+    pub(super) const fn of(beat: Beat<'a>) -> Self {
+        Self { monitor: beat.monitor, routes: beat.routes, quiets: beat.quiets, parents: beat.parents }
+    }
 }
 
 impl Beat<'_> {
@@ -174,6 +198,7 @@ impl MonitorState {
             refused: false,
             restart_told_at: None,
             begun_at: now,
+            weighed_at: None,
             turned_at: None,
             track: TrackRecord::default(),
         }
@@ -202,6 +227,22 @@ impl MonitorState {
     /// All open incidents, in the order of the signals.
     pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
         self.open.values().map(|open| &open.incident)
+    }
+
+    /// How it stands for those that depend on it. One that is down and was told to nobody holds nobody back: of whatever fails
+    /// somebody has to hear.
+    pub fn as_parent(&self, monitor: &Monitor, now: DateTime<Utc>) -> ParentStand {
+        let phase = self.signal(Signal::Availability).phase;
+        let telling = self.telling(Signal::Availability);
+        let is_known = telling.is_some_and(|telling| telling.told || telling.is_held(now));
+        let is_open = phase == Phase::Open;
+        ParentStand {
+            name: monitor.id.to_string(),
+            is_down: is_open && is_known,
+            is_in_doubt: phase == Phase::Pending || is_open && !is_known,
+            seen_at: self.weighed_at,
+            verdict_within: (monitor.rules.availability.page_after + monitor.every).min(VERDICT_WITHIN),
+        }
     }
 
     /// Puts a remembered state back in force, after a restart of Serin.

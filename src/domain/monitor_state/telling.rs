@@ -10,10 +10,9 @@ use chrono::{DateTime, Utc};
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::cause::Cause;
-use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
+use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal, TellPolicy};
 use crate::domain::paging::explains::{Condition, explains};
-use crate::domain::paging::hold::TellingHold;
-use crate::domain::paging::quiet::QuietBook;
+use crate::domain::paging::hold::{HoldKind, Holding, TellingHold};
 use crate::domain::paging::tell::{Asked, tell};
 use crate::domain::route::{Route, Subject, hearers};
 use crate::domain::signal::{Level, Phase, Reading, Signal};
@@ -52,8 +51,7 @@ impl MonitorState {
     /// Sets right what holds each open incident, and tells those that nobody was told of and nothing holds.
     pub(super) fn tell_open(&mut self, coming: &[Condition], beat: Beat<'_>, decisions: &mut Vec<Decision>) {
         for signal in CAUSES_FIRST {
-            self.hold_explained(signal, beat.now);
-            self.keep_quiet(signal, beat.monitor, beat.quiets, beat.now);
+            self.hold(signal, TellPolicy::of(beat), beat.now);
             if self.telling(signal).is_none_or(|telling| telling.told) {
                 continue;
             }
@@ -92,41 +90,41 @@ impl MonitorState {
         let by = |first: &&Incident| is_explained(first, &second);
         let told = self.open.values().filter(|open| open.telling.told).map(|open| &open.incident);
         let by: Vec<String> = told.filter(by).map(|first| first.id.clone()).collect();
-        let by: Vec<&str> = by.iter().map(String::as_str).collect();
+        let by: Vec<_> = by.iter().map(|by| Holding { kind: HoldKind::Cause, by, until: None }).collect();
         if let Some(open) = self.open.get_mut(&signal) {
-            open.telling.explained_by(&second, &by, now);
+            open.telling.held_by(&second, &[HoldKind::Cause], &by, now);
         }
     }
 
-    /// Gives an incident the holds of the silences and windows that want nobody told of it, and ends all others.
-    fn keep_quiet(&mut self, signal: Signal, monitor: &Monitor, quiets: &QuietBook, now: DateTime<Utc>) {
+    /// Gives an incident the holds of the silences and windows that want nobody told of it, and of the parents that are why
+    /// it is seen; ends all others.
+    fn hold_by_others(&mut self, signal: Signal, policy: TellPolicy<'_>, now: DateTime<Utc>) {
         let Some(open) = self.open.get_mut(&signal) else { return };
-        let incident = &open.incident;
-        let mut by = quiets.holding(Subject::of(monitor, incident.severity, Some(incident)), now);
-        by.truncate(QUIETS_MAX);
-        open.telling.kept_quiet_by(incident, &by, now);
+        let (incident, monitor) = (&open.incident, policy.monitor);
+        let quiet = policy.quiets.holding(Subject::of(monitor, incident.severity, Some(incident)), now);
+        let quiet = quiet.into_iter().take(QUIETS_MAX);
+        let quiet = quiet.map(|quiet| Holding { kind: quiet.kind, by: &quiet.by, until: quiet.until });
+        let behind = policy.parents.iter().filter_map(|parent| parent.holds(monitor, incident, now));
+        let by: Vec<_> = quiet.chain(behind).collect();
+        open.telling.held_by(incident, &[HoldKind::Silence, HoldKind::Window, HoldKind::Parent], &by, now);
     }
 
-    /// Looks without a beat at what silences and windows keep quiet: what they no longer do and is still open is told now.
+    /// Sets right whatever holds an incident.
+    fn hold(&mut self, signal: Signal, policy: TellPolicy<'_>, now: DateTime<Utc>) {
+        self.hold_explained(signal, now);
+        self.hold_by_others(signal, policy, now);
+    }
+
+    /// Looks without a beat at what silences, windows and parents hold: what they no longer do and is still open is told now.
     ///
     /// What is calm again and about to end is left to the next beat, which ends it or shows it once more.
-    pub fn let_go(
-        &mut self,
-        monitor: &Monitor,
-        routes: &[Route],
-        quiets: &QuietBook,
-        now: DateTime<Utc>,
-    ) -> Vec<Decision> {
+    pub fn let_go(&mut self, policy: TellPolicy<'_>, now: DateTime<Utc>) -> Vec<Decision> {
         let mut decisions = Vec::new();
         for signal in CAUSES_FIRST {
-            self.hold_explained(signal, now);
-            self.keep_quiet(signal, monitor, quiets, now);
+            self.hold(signal, policy, now);
             let is_open = self.signal(signal).phase == Phase::Open;
-            let Some(open) =
-                self.open.get_mut(&signal).filter(|open| is_open && is_heard(&open.incident, monitor, routes))
-            else {
-                continue;
-            };
+            let is_heard = |open: &&mut OpenSignal| is_heard(&open.incident, policy.monitor, policy.routes);
+            let Some(open) = self.open.get_mut(&signal).filter(|open| is_open && is_heard(open)) else { continue };
             if tell(Asked::LetGo, &open.telling, now).is_some() {
                 open.telling.told = true;
                 open.incident.course.told = None;
@@ -135,6 +133,15 @@ impl MonitorState {
             }
         }
         decisions
+    }
+
+    /// The next moment at which something is to be told without a beat, or looked at for that, UTC.
+    pub fn next_telling(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let parents = |open: &OpenSignal| {
+            let live = open.telling.live(now).filter(|hold| hold.kind == HoldKind::Parent);
+            live.filter_map(|hold| hold.until).min()
+        };
+        self.open.values().filter_map(parents).min()
     }
 
     /// Whether a condition that was not confirmed yet would explain this one, and will be or not in a moment.

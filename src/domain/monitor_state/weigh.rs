@@ -24,6 +24,7 @@ impl MonitorState {
             return (next, decisions);
         }
         next.follow_clock(beat.now);
+        next.weighed_at = Some(beat.now);
         next.notice_restart(beat, &mut decisions);
         let fresh = next.take_in(beat, &mut decisions);
         next.hear_leaks(beat);

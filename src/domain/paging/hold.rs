@@ -29,6 +29,19 @@ pub enum HoldKind {
     Silence,
     /// It came in a maintenance window of the file.
     Window,
+    /// Something that its monitor depends on is down, or is about to be confirmed so.
+    Parent,
+}
+
+/// What holds an incident just now, before it is noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holding<'a> {
+    /// What sort of thing it is.
+    pub kind: HoldKind,
+    /// Which one, as [`TellingHold::by`].
+    pub by: &'a str,
+    /// When it ends by itself, UTC.
+    pub until: Option<DateTime<Utc>>,
 }
 
 impl HoldKind {
@@ -38,6 +51,7 @@ impl HoldKind {
             Self::Cause => "cause",
             Self::Silence => "silence",
             Self::Window => "window",
+            Self::Parent => "parent",
         }
     }
 
@@ -48,11 +62,25 @@ impl HoldKind {
 
     /// What a stored word stands for.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Cause, Self::Silence, Self::Window].into_iter().find(|kind| kind.slug() == slug)
+        [Self::Cause, Self::Silence, Self::Window, Self::Parent].into_iter().find(|kind| kind.slug() == slug)
     }
 }
 
 impl TellingHold {
+    /// Whether it says why the incident is seen, so that this has to outlast it. Who only waits for a verdict knows nothing.
+    pub const fn explains(&self) -> bool {
+        match self.kind {
+            HoldKind::Cause => true,
+            HoldKind::Parent => self.until.is_none(),
+            HoldKind::Silence | HoldKind::Window => false,
+        }
+    }
+
+    /// Whether what is left after it is told at once, without another look.
+    pub const fn is_told_after(&self) -> bool {
+        self.kind.is_quiet() || matches!(self.kind, HoldKind::Parent) && self.until.is_some()
+    }
+
     /// An incident is explained by another from now on, until that one ends.
     pub fn by_cause(incident: &str, by: &str, now: DateTime<Utc>) -> Self {
         Self::begun(incident, HoldKind::Cause, by, None, now)
@@ -85,6 +113,8 @@ impl TellingHold {
             HoldKind::Cause => format!("explained by incident {}", self.by),
             HoldKind::Silence => format!("silenced ({})", self.by),
             HoldKind::Window => format!("in maintenance ({})", self.by),
+            HoldKind::Parent if self.until.is_none() => format!("behind {}, which is down", self.by),
+            HoldKind::Parent => format!("behind {}, which is being looked at", self.by),
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! - Open, held by nothing, and nobody was told: its opening, however long ago that was.
 //! - Told and held: nothing more, but that a person took it.
-//! - No longer wanted quiet by a silence or a window: what is still open is told at once, without another look.
+//! - No longer wanted quiet by a silence or a window, or a parent's verdict is there: what is still open is told at once,
+//!   without another look.
 //! - Over: whoever was told hears of it; where nobody was, it stays on record and that is all.
 //!
 //! It remembers nothing and may be asked again at any time: what was told is what deliveries exist of, what holds is what
@@ -11,9 +12,8 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::incident::Incident;
-use crate::domain::paging::hold::{HoldKind, TellingHold};
+use crate::domain::paging::hold::{HoldKind, Holding, TellingHold};
 use crate::domain::paging::notification::Event;
-use crate::domain::paging::quiet::Quiet;
 
 /// Own readings that still show an incident after what held it is over, before it is told: what was only a symptom is given
 /// the time to go with its cause.
@@ -46,7 +46,7 @@ pub enum Asked {
         /// As of what is shown.
         awaits_verdict: bool,
     },
-    /// What people wanted to hear nothing of may be over; no beat was made.
+    /// What people wanted to hear nothing of may be over, or a parent's verdict there; no beat was made.
     LetGo,
     /// A person took it.
     Taken,
@@ -66,7 +66,9 @@ pub fn tell(asked: Asked, telling: &Telling, now: DateTime<Utc>) -> Option<Event
         (Asked::Shown { awaits_verdict: true } | Asked::Changed { awaits_verdict: true }, _) => None,
         (Asked::Shown { .. }, false) if telling.outlasts_causes() => Some(Event::IncidentOpened),
         // What was never kept quiet is for the beats to tell: they know whether its cause is about to be confirmed.
-        (Asked::LetGo, false) if telling.was_quiet() && telling.outlasts_causes() => Some(Event::IncidentOpened),
+        (Asked::LetGo, false) if telling.is_told_without_a_look() && telling.outlasts_causes() => {
+            Some(Event::IncidentOpened)
+        }
         (Asked::Changed { .. }, true) => Some(Event::IncidentUpdated),
         // What nobody heard of has no news, and what is told needs no second telling.
         (Asked::Shown { .. } | Asked::LetGo | Asked::Changed { .. }, _) => None,
@@ -94,36 +96,22 @@ impl Telling {
         self.holds.iter().filter(|_| !self.is_held(now)).max_by_key(|hold| hold.over_at(now))
     }
 
-    /// Sets right what holds it: each of these incidents explains it now, and no other.
-    pub fn explained_by(&mut self, incident: &Incident, by: &[&str], now: DateTime<Utc>) {
-        let is_cause = |hold: &TellingHold| hold.kind == HoldKind::Cause;
-        for hold in self.holds.iter_mut().filter(|hold| is_cause(hold) && !by.contains(&&*hold.by)) {
-            hold.end(now);
-        }
-        for by in by {
-            if !self.live(now).any(|hold| is_cause(hold) && hold.by == *by) {
-                self.holds.push(TellingHold::by_cause(&incident.id, by, now));
-            }
-        }
-        if self.live(now).any(is_cause) {
-            self.still = 0;
-        }
-        self.forget_oldest(now);
-    }
-
-    /// Sets right what keeps it quiet: each of these does now, and no other silence or window.
-    pub fn kept_quiet_by(&mut self, incident: &Incident, by: &[&Quiet], now: DateTime<Utc>) {
-        let same = |hold: &TellingHold, quiet: &Quiet| hold.kind == quiet.kind && hold.by == quiet.by;
-        for hold in self.holds.iter_mut().filter(|hold| hold.kind.is_quiet() && hold.ended_at.is_none()) {
-            match by.iter().find(|quiet| same(hold, quiet)) {
-                Some(quiet) => hold.until = quiet.until,
+    /// Sets right what of these kinds holds it: each of `by` does now, and nothing else.
+    pub(crate) fn held_by(&mut self, incident: &Incident, kinds: &[HoldKind], by: &[Holding<'_>], now: DateTime<Utc>) {
+        let same = |hold: &TellingHold, holding: &Holding<'_>| hold.kind == holding.kind && hold.by == holding.by;
+        for hold in self.holds.iter_mut().filter(|hold| kinds.contains(&hold.kind) && hold.ended_at.is_none()) {
+            match by.iter().find(|holding| same(hold, holding)) {
+                Some(holding) => hold.until = holding.until,
                 None => hold.end(now),
             }
         }
-        for quiet in by {
-            if !self.live(now).any(|hold| same(hold, quiet)) {
-                self.holds.push(TellingHold::begun(&incident.id, quiet.kind, &quiet.by, quiet.until, now));
+        for holding in by {
+            if !self.live(now).any(|hold| same(hold, holding)) {
+                self.holds.push(TellingHold::begun(&incident.id, holding.kind, holding.by, holding.until, now));
             }
+        }
+        if self.live(now).any(TellingHold::explains) {
+            self.still = 0;
         }
         self.forget_oldest(now);
     }
@@ -137,14 +125,14 @@ impl Telling {
         }
     }
 
-    /// Whether no other incident explained it, or enough looks after that one's end still show it.
+    /// Whether nothing explained it, or enough looks after that one's end still show it.
     fn outlasts_causes(&self) -> bool {
-        self.still >= STILL_SO || self.holds.iter().all(|hold| hold.kind != HoldKind::Cause)
+        self.still >= STILL_SO || !self.holds.iter().any(TellingHold::explains)
     }
 
-    /// Whether people wanted to hear nothing of it for a while.
-    fn was_quiet(&self) -> bool {
-        self.holds.iter().any(|hold| hold.kind.is_quiet())
+    /// Whether people wanted to hear nothing of it for a while, or a parent's verdict was waited for.
+    fn is_told_without_a_look(&self) -> bool {
+        self.holds.iter().any(TellingHold::is_told_after)
     }
 
     /// The incident that explained it is over.

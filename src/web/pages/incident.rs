@@ -195,6 +195,8 @@ async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: Date
         href: match hold.kind {
             HoldKind::Cause => Some(format!("/incidents/{}", hold.by)),
             HoldKind::Silence | HoldKind::Window => Some("/silences".to_owned()),
+            HoldKind::Parent if hold.by.contains("://") => None,
+            HoldKind::Parent => Some(format!("/monitors/{}", hold.by)),
         },
         said: said(&hold),
     };

@@ -5,4 +5,5 @@ mod monitors;
 mod rules;
 mod paging;
 mod replicas;
+mod depends_on;
 mod maintenance;

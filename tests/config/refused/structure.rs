@@ -193,10 +193,8 @@ fn keys_that_are_not_known() {
     check("misspelled", &with_monitor("evry: 60s"), &["5:5 monitor 'docs' has no key 'evry' => did you mean 'every'?"]);
     check(
         "promised and not built",
-        &with_monitor("depends_on: other"),
-        &[
-            "5:5 this version cannot honour 'depends_on' of monitor 'docs' yet => leave it out, so that nobody relies on it",
-        ],
+        &with_monitor("owner: docs-team"),
+        &["5:5 this version cannot honour 'owner' of monitor 'docs' yet => leave it out, so that nobody relies on it"],
     );
     check(
         "promised at the top",

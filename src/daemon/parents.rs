@@ -1,0 +1,80 @@
+//! How what a monitor depends on stands: other monitors as the loops last saw them, addresses by asking them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::domain::depends_on::Parent;
+use crate::domain::fault::FaultKind;
+use crate::domain::fleet::{Control, Fleet};
+use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::paging::parent::ParentStand;
+use crate::domain::secret::Address;
+use crate::live::state::LiveState;
+use crate::probe::prober::Prober;
+
+/// How long an address may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long one answer holds for every monitor that depends on the address.
+const HOLDS_FOR: Duration = Duration::from_secs(5);
+
+/// What addresses said last, one look for all that depend on them.
+#[derive(Debug, Default)]
+pub struct ParentAddresses {
+    looks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<AddressLook>>>>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct AddressLook {
+    at: Instant,
+    answers: bool,
+}
+
+impl ParentAddresses {
+    /// How each parent of a monitor stands. `is_well`: nothing of it is open and nothing failed, so that no address is asked.
+    pub(crate) async fn stands(
+        &self,
+        (prober, live): (&Prober, &LiveState),
+        fleet: &Fleet,
+        monitor: &Monitor,
+        is_well: bool,
+        now: DateTime<Utc>,
+    ) -> Vec<ParentStand> {
+        let mut stands = Vec::with_capacity(monitor.depends_on.len());
+        for parent in monitor.depends_on.iter().filter(|_| !is_well) {
+            match parent {
+                Parent::Monitor(id) => {
+                    let id = MonitorId::new(id);
+                    let known = fleet.monitor(&id).zip(live.state_of(&id));
+                    stands.extend(known.map(|(declared, state)| state.as_parent(declared, now)));
+                }
+                Parent::Address(address) => {
+                    let answers = self.answers(prober, address).await;
+                    stands.push(ParentStand::answered(address, answers, now));
+                }
+            }
+        }
+        stands
+    }
+
+    /// Whether an address answers, and not with an error of its server; whoever comes while it is asked waits for the same answer. Where we could not ask, it is
+    /// taken for well: our own trouble must hold nobody back.
+    async fn answers(&self, prober: &Prober, address: &Address) -> bool {
+        let look = Arc::clone(self.looks.lock().entry(address.resolved.expose().to_owned()).or_default());
+        let mut look = look.lock().await;
+        if let Some(known) = look.filter(|known| known.at.elapsed() < HOLDS_FOR) {
+            return known.answers;
+        }
+        let asked = Control { address: address.clone(), status: None, contains: None };
+        let answers = match prober.answers(&asked, ANSWER_WITHIN).await {
+            Ok(status) => status < 500,
+            Err(fault) => fault.kind == FaultKind::OutOfFiles,
+        };
+        *look = Some(AddressLook { at: Instant::now(), answers });
+        answers
+    }
+}
