@@ -25,6 +25,7 @@ use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
 use crate::daemon::startup::{Start, Started};
 use crate::daemon::{heartbeat, janitor, permits, queue_metrics, quiet_loop};
+use crate::deliver::ack_link::AckLinks;
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
@@ -163,7 +164,9 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     );
     web.alerts = context.alerts.clone();
     web.quiets = Arc::clone(&context.quiets);
-    let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
+    let links = Arc::new(AckLinks::new(store.link_key().await.context("the key of links cannot be read")?));
+    web.links = Some(Arc::clone(&links));
+    let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone(), links };
     let reload = Reload {
         context: context.clone(),
         path: options.config,

@@ -10,6 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use chrono::Utc;
 use serin::daemon::delivery_worker::DeliveryWorker;
+use serin::deliver::ack_link::AckLinks;
 use serin::deliver::channel::ChannelSender;
 use serin::domain::fleet::{Fleet, Network};
 use serin::domain::incident::Incident;
@@ -100,7 +101,8 @@ impl Post {
     fn start(&mut self) {
         self.stop = CancellationToken::new();
         let sender = Arc::new(ChannelSender::new().expect("a sender"));
-        let worker = DeliveryWorker { store: self.store.clone(), sender, fleet: self.fleet.subscribe() };
+        let links = Arc::new(AckLinks::new([0; 32]));
+        let worker = DeliveryWorker { store: self.store.clone(), sender, fleet: self.fleet.subscribe(), links };
         self.worker = Some(tokio::spawn(worker.run(self.stop.clone())));
     }
 

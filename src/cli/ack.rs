@@ -33,6 +33,9 @@ pub(crate) struct AckArgs {
     /// Who takes it; without it, you on this machine.
     #[arg(long = "as", value_name = "NAME")]
     pub actor: Option<String>,
+    /// Give it back: nobody has it then, and reminders and escalations go on.
+    #[arg(long)]
+    pub undo: bool,
     #[command(flatten)]
     remote: RemoteArgs,
 }
@@ -50,6 +53,9 @@ pub(crate) async fn run(args: AckArgs) -> anyhow::Result<ExitCode> {
         None => by_id(&remote, &args.incident).await?.ok_or_else(|| none_of(&open, &args.incident))?,
     };
     let actor = as_kept(&args.actor.clone().unwrap_or_else(somebody));
+    if args.undo {
+        return give_back(&remote, &found, &actor).await;
+    }
     let incident = if is_free(&found, &actor)? {
         take(&remote, &found, &actor).await?
     } else {
@@ -81,6 +87,16 @@ async fn take(remote: &Remote, incident: &Value, actor: &str) -> anyhow::Result<
         tokio::time::sleep(LOOK_EVERY).await;
     }
     bail!("asked for, and not done within {} s; the incident's page shows when it is", TAKEN_WITHIN.as_secs())
+}
+
+/// Gives an incident back, whoever has it.
+async fn give_back(remote: &Remote, incident: &Value, actor: &str) -> anyhow::Result<ExitCode> {
+    let id = incident["id"].as_str().unwrap_or_default();
+    let asked = remote.post(&format!("/incidents/{id}/give-back"), &json!({ "actor": actor })).await?;
+    anyhow::ensure!(asked.status < 300, "not given back: {}", asked.error());
+    let now = by_id(remote, id).await?.ok_or_else(|| anyhow!("the incident is gone"))?;
+    anstream::println!("{}", incidents::told(&now, Utc::now()));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The incident of exactly this id, open or over.

@@ -34,6 +34,10 @@ pub(super) enum PendingChange {
         incident: String,
         actor: String,
     },
+    GiveBack {
+        incident: String,
+        actor: String,
+    },
     Accept {
         hash: String,
         actor: String,
@@ -109,6 +113,9 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
             PendingChange::Remove => changes::remove(context, runtime, now).await,
             PendingChange::Acknowledge { incident, actor } => {
                 changes::acknowledge(context, runtime, incident, actor, now).await.map(drop)
+            }
+            PendingChange::GiveBack { incident, actor } => {
+                changes::give_back(context, runtime, incident, actor, now).await.map(drop)
             }
             PendingChange::Accept { hash, actor } => {
                 accept_baseline::accept(context, runtime, hash, actor, now).await.map(drop)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::daemon::decided::{add_told, announce};
+use crate::daemon::decided::{add_follow_up, add_told, announce};
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, hold_lines, timeline};
 use crate::daemon::rows::{changed_holds, changed_signals};
@@ -17,7 +17,7 @@ use crate::domain::observation::ToolsSeen;
 use crate::domain::paging::notification::Event;
 use crate::live::state::LiveChange;
 use crate::store::StoreError;
-use crate::store::values::change_set::{ActionRow, ChangeSet, ToolsRow};
+use crate::store::values::change_set::{ChangeSet, ToolsRow};
 
 /// Takes another declaration over, and the tools that the lock holds for it; what neither warrants any longer ends.
 ///
@@ -68,7 +68,8 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-/// Notes who took an incident and tells those who were told of it; false where it is not open here.
+/// Tells those who were told of an incident who took it; false where it is not open here, or that is told already. It is
+/// written down first, where whoever asked has not done so.
 ///
 /// # Errors
 /// Where the store fails; nothing is changed then.
@@ -79,25 +80,54 @@ pub(crate) async fn acknowledge(
     actor: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
+    context.store.acknowledge(incident, actor, now).await?;
+    let known = context.store.incident(incident).await?.and_then(|known| known.acknowledged);
     let mut next = MonitorState::clone(&runtime.state);
-    let Some(taken) = next.acknowledge(incident, actor, now) else { return Ok(false) };
+    let Some(taken) = known.and_then(|(by, at)| next.acknowledge(incident, &by, at)) else { return Ok(false) };
     let fleet = Arc::clone(&context.fleet.borrow());
     let quiets = context.quiets.book();
     let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
     let record = ChangeSet {
         outbox: notifier.taken(&context.store, &taken).await?.into_iter().collect(),
-        timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
-        action: Some(ActionRow {
-            at: now,
-            actor: actor.to_owned(),
-            action: "acknowledge".to_owned(),
-            subject: incident.to_owned(),
-        }),
         incidents: vec![taken],
         ..ChangeSet::default()
     };
     context.store.commit(record).await?;
     runtime.state = Arc::new(next);
+    context.live.put(runtime.view(now));
+    context.live.tell(LiveChange::Incident(incident.to_owned()));
+    Ok(true)
+}
+
+/// Tells those who were told of an incident that nobody has it any more; false where it is not open here, or nobody had it.
+/// It is written down first, where whoever asked has not done so.
+///
+/// # Errors
+/// Where the store fails; nothing is changed then.
+pub(crate) async fn give_back(
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
+    incident: &str,
+    actor: &str,
+    now: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    context.store.give_back(incident, actor, now).await?;
+    if context.store.incident(incident).await?.is_none_or(|known| known.acknowledged.is_some()) {
+        return Ok(false);
+    }
+    let mut next = MonitorState::clone(&runtime.state);
+    let Some((given, event)) = next.give_back(incident, now) else { return Ok(false) };
+    let fleet = Arc::clone(&context.fleet.borrow());
+    let quiets = context.quiets.book();
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
+    let mut record = ChangeSet::default();
+    if event.is_some() {
+        record.outbox.push(notifier.given_back(&context.store, &given, actor).await?);
+    }
+    record.incidents.push(given);
+    context.store.commit(record).await?;
+    runtime.state = Arc::new(next);
+    context.live.put(runtime.view(now));
     context.live.tell(LiveChange::Incident(incident.to_owned()));
     Ok(true)
 }
@@ -117,7 +147,8 @@ pub(crate) async fn tell(
     let parents = context.parents.stands((&context.prober, &context.live), &fleet, &monitor, is_well, now).await;
     let policy = TellPolicy { monitor: &monitor, routes: &fleet.routes, quiets: &quiets, parents: &parents };
     let mut next = MonitorState::clone(&runtime.state);
-    let decisions = next.let_go(policy, now);
+    let mut decisions = next.let_go(policy, now);
+    decisions.extend(next.follow_up(policy, now));
     let holds = changed_holds(runtime, &next);
     if holds.is_empty() && decisions.is_empty() {
         return Ok(());
@@ -125,8 +156,14 @@ pub(crate) async fn tell(
     let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
     let mut record = ChangeSet { timeline: hold_lines(&holds, &next), holds, ..ChangeSet::default() };
     for decision in &decisions {
-        let Decision::Told { incident, held } = decision else { continue };
-        add_told(&mut record, (incident, held.as_ref()), &context.store, &notifier).await?;
+        match decision {
+            Decision::Told { incident, held } => {
+                add_told(&mut record, (incident, held.as_ref()), &context.store, &notifier).await?;
+            }
+            Decision::FollowedUp { incident, told } => add_follow_up(&mut record, (incident, told), &notifier),
+            // Everything else is decided by beats.
+            _ => {}
+        }
     }
     let held: Vec<String> = record.holds.iter().map(|hold| hold.incident.clone()).collect();
     context.store.commit(record).await?;

@@ -6,10 +6,11 @@ use crate::domain::contract::FIRST_STABLE;
 use crate::domain::incident::Incident;
 use crate::domain::monitor_state::{Decision, MonitorState};
 use crate::domain::observation::Observation;
+use crate::domain::paging::follow_up::FollowUp;
 use crate::domain::paging::hold::TellingHold;
 use crate::domain::paging::notification::Event;
 use crate::live::state::LiveChange;
-use crate::store::values::change_set::{ChangeSet, ToolsRow};
+use crate::store::values::change_set::{ChangeSet, TimelineRow, ToolsRow};
 use crate::store::{Store, StoreError};
 
 /// What a decision adds to the beat's transaction: its incident, a line of its timeline, and who is told.
@@ -27,8 +28,13 @@ pub(crate) async fn add_decision(
         Decision::Told { incident, held } => {
             return add_told(record, (incident, held.as_ref()), store, notifier).await;
         }
+        Decision::FollowedUp { incident, told } => {
+            add_follow_up(record, (incident, told), notifier);
+            return Ok(());
+        }
         Decision::Updated(incident) => {
-            record.outbox.push(notifier.changed(store, incident).await?);
+            let is_worse = record.lapsed.contains(&incident.id);
+            record.outbox.push(notifier.changed(store, incident, is_worse).await?);
             (Event::IncidentUpdated, incident)
         }
         Decision::LookedCloser(incident) => {
@@ -80,6 +86,14 @@ pub(crate) async fn add_told(
     Ok(())
 }
 
+/// What a reminder or an escalation adds to a transaction.
+pub(crate) fn add_follow_up(record: &mut ChangeSet, (incident, told): (&Incident, &FollowUp), notifier: &Notifier<'_>) {
+    record.outbox.push(notifier.followed_up(incident, told));
+    let line = timeline(told.event, incident, "serin", notifier.now);
+    record.timeline.push(TimelineRow { text: format!("told {}: {}", told.to.join(", "), line.text), ..line });
+    record.incidents.push(incident.clone());
+}
+
 /// Says it in the log, and to whoever looks at a page.
 pub(crate) fn announce(context: &LoopContext, decisions: &[Decision]) {
     for decision in decisions {
@@ -90,6 +104,10 @@ pub(crate) fn announce(context: &LoopContext, decisions: &[Decision]) {
             }
             Decision::Told { incident, .. } => {
                 tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident told that was held back");
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
+            }
+            Decision::FollowedUp { incident, told } => {
+                tracing::warn!(monitor = %incident.monitor, incident = incident.id, event = told.event.slug(), to = told.to.join(", "), "nobody took an incident");
                 context.live.tell(LiveChange::Incident(incident.id.clone()));
             }
             Decision::Updated(incident) => {

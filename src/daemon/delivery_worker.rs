@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::clock::{Clock, lived};
+use crate::deliver::ack_link::AckLinks;
 use crate::deliver::channel::ChannelSender;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
@@ -56,6 +57,8 @@ pub struct DeliveryWorker {
     pub sender: Arc<ChannelSender>,
     /// Receivers as the file in force declares them.
     pub fleet: watch::Receiver<Arc<Fleet>>,
+    /// How each receiver gets its own link to take an incident.
+    pub links: Arc<AckLinks>,
 }
 
 impl DeliveryWorker {
@@ -130,7 +133,11 @@ impl DeliveryWorker {
         let receiver = fleet.receiver(&claim.receiver).cloned();
         let end = match &receiver {
             Some(receiver) => {
-                self.sender.attempt(&fleet, receiver, &claim.notification, &claim.payload, started_at).await
+                let payload = match fleet.is_public {
+                    true => self.links.with_link(&claim.payload, &claim.receiver, &fleet.public_url),
+                    false => claim.payload.clone(),
+                };
+                self.sender.attempt(&fleet, receiver, &claim.notification, &payload, started_at).await
             }
             None => AttemptEnd::Refused { why: format!("receiver '{}' is no longer declared", claim.receiver) },
         };

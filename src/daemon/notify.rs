@@ -11,6 +11,7 @@ use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::outcome::Evidence;
+use crate::domain::paging::follow_up::FollowUp;
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
 use crate::domain::paging::quiet::QuietBook;
@@ -90,13 +91,34 @@ impl Notifier<'_> {
         Ok(Some(self.outgoing(self.about(event, incident), to)))
     }
 
-    /// An open incident changed: whoever was told, and whom its route names now.
+    /// A person gave an incident back: whoever was told, and whom its route names now.
     ///
     /// # Errors
     /// Where the store cannot say who was told.
-    pub(crate) async fn changed(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
+    pub(crate) async fn given_back(self, store: &Store, incident: &Incident, by: &str) -> Result<Outgoing, StoreError> {
         let to = self.concerned(store, incident).await?;
-        Ok(self.outgoing(self.about(Event::IncidentUpdated, incident), to))
+        let summary = format!("{}: {by} gave it back, and nobody has it; {}", incident.monitor, story(incident));
+        Ok(self.outgoing(Notification { summary, ..self.about(Event::IncidentUpdated, incident) }, to))
+    }
+
+    /// An open incident changed: whoever was told, and whom its route names now. `lapsed`: it got worse than what somebody
+    /// took, so that nobody has it any more.
+    ///
+    /// # Errors
+    /// Where the store cannot say who was told.
+    pub(crate) async fn changed(
+        self,
+        store: &Store,
+        incident: &Incident,
+        lapsed: bool,
+    ) -> Result<Outgoing, StoreError> {
+        let to = self.concerned(store, incident).await?;
+        let mut notification = self.about(Event::IncidentUpdated, incident);
+        let had = if lapsed { store.incident(&incident.id).await?.and_then(|known| known.acknowledged) } else { None };
+        if let Some((who, _)) = had {
+            notification.summary.push_str(&format!("; worse than what {who} took, so nobody has it"));
+        }
+        Ok(self.outgoing(notification, to))
     }
 
     /// What the connectivity diagnosis showed came after an incident was told: whoever would hear of a change.
@@ -117,6 +139,21 @@ impl Notifier<'_> {
         let told = store.told(&incident.id).await?;
         let event = self.judged(Asked::Ended, &told);
         Ok(event.map(|event| self.outgoing(self.about(event, incident), told)))
+    }
+
+    /// Nobody took an incident for so long that people are reminded, or others told.
+    pub(crate) fn followed_up(self, incident: &Incident, told: &FollowUp) -> Outgoing {
+        let to = told.to.iter().map(|name| self.addressee(name, None)).collect();
+        let mut notification = self.about(told.event, incident);
+        let since = incident.course.unclaimed.map_or(incident.opened_at, |unclaimed| unclaimed.since);
+        let waited = span((self.now - since).to_std().unwrap_or_default());
+        notification.summary = match told.event {
+            Event::IncidentEscalated => {
+                format!("{}: nobody took it for {waited}; {}", incident.monitor, story(incident))
+            }
+            _ => format!("{}: still open, and nobody has it for {waited}; {}", incident.monitor, story(incident)),
+        };
+        self.outgoing(notification, to)
     }
 
     /// What is said to those who were told.
@@ -209,15 +246,17 @@ impl Notifier<'_> {
 
     fn routed(self, severity: Severity, incident: Option<&Incident>) -> Vec<Addressee> {
         let subject = Subject::of(self.monitor, severity, incident);
-        let addressee = |one: Hearer<'_>| {
-            let declared = self.fleet.receiver(one.receiver);
-            Addressee {
-                receiver: one.receiver.to_owned(),
-                receiver_hash: declared.map_or_else(String::new, |found| found.definition_hash.clone()),
-                fallback: one.fallback.map(str::to_owned),
-            }
-        };
+        let addressee = |one: Hearer<'_>| self.addressee(one.receiver, one.fallback);
         hearers(&self.fleet.routes, subject).into_iter().map(addressee).collect()
+    }
+
+    fn addressee(self, receiver: &str, fallback: Option<&str>) -> Addressee {
+        let declared = self.fleet.receiver(receiver);
+        Addressee {
+            receiver: receiver.to_owned(),
+            receiver_hash: declared.map_or_else(String::new, |found| found.definition_hash.clone()),
+            fallback: fallback.map(str::to_owned),
+        }
     }
 
     /// Whoever was told, and whom its route names now.

@@ -3,6 +3,7 @@
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Answer, Ask, CacheWord};
 use crate::domain::classify::{self, reason_of};
+use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{Observation, Stage};
@@ -73,6 +74,19 @@ fn changed_track(runtime: &MonitorRuntime, next: &MonitorState) -> Option<Signal
 pub(crate) fn changed_holds(runtime: &MonitorRuntime, next: &MonitorState) -> Vec<TellingHold> {
     let before: Vec<&TellingHold> = runtime.state.holds().collect();
     next.holds().filter(|hold| !before.contains(hold)).cloned().collect()
+}
+
+/// Incidents that got worse than what somebody took, each with whoever had it.
+pub(crate) fn lapsed<'s>(
+    runtime: &'s MonitorRuntime,
+    next: &'s MonitorState,
+) -> impl Iterator<Item = (&'s str, &'s str)> {
+    let had = |incident: &'s Incident| {
+        let before = runtime.state.incident(incident.signal).filter(|before| before.id == incident.id)?;
+        let (by, _) = before.acknowledged.as_ref().filter(|_| incident.acknowledged.is_none())?;
+        Some((incident.id.as_str(), by.as_str()))
+    };
+    next.incidents().filter_map(had)
 }
 
 /// Where canaries stand on their way to a leak and back, as far as that changed; quiet where nothing is left of it.

@@ -118,6 +118,7 @@ impl Scheduler {
         let (mut fleets, mut quiets) = (self.context.fleet.clone(), self.context.quiets.changes());
         self.match_fleet();
         self.reconsider();
+        self.apply_taken();
         self.tell_all();
         let mut backs = Vec::with_capacity(RETURNS_MAX);
         loop {
@@ -270,6 +271,11 @@ impl Scheduler {
             Command::Acknowledge { incident, actor } => {
                 if let Some(holder) = self.context.live.holder(&incident) {
                     self.send(holder.id(), PendingChange::Acknowledge { incident, actor });
+                }
+            }
+            Command::GiveBack { incident, actor } => {
+                if let Some(holder) = self.context.live.holder(&incident) {
+                    self.send(holder.id(), PendingChange::GiveBack { incident, actor });
                 }
             }
         }

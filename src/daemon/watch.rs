@@ -20,7 +20,7 @@ use crate::daemon::listing;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, hold_lines};
 use crate::daemon::permits::Permit;
-use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, marks_row};
+use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, lapsed, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::answer::KeptText;
@@ -304,6 +304,7 @@ async fn record(
         }),
         spent: runtime.spending.unsaved_days(now).into_iter().map(|day| (runtime.monitor.id.clone(), day)).collect(),
         holds: changed_holds(runtime, next),
+        lapsed: lapsed(runtime, next).map(|(incident, _)| incident.to_owned()).collect(),
         listing: listing::row(runtime, seen, now),
         transcripts,
         ..ChangeSet::default()

@@ -307,6 +307,7 @@ fn message_of(said: &LastSaid, fleet: &Fleet) -> Message {
         reproduce: None,
         severity: Severity::Page.slug().to_owned(),
         resolves_when: (said.what != QueuedKind::Over).then(|| kind.resolves_when().to_owned()),
+        acknowledge_url: None,
     }
 }
 

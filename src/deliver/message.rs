@@ -73,6 +73,10 @@ pub struct Message {
     pub severity: String,
     /// What would resolve it, as a sentence.
     pub resolves_when: Option<String>,
+    /// A page whose button takes the incident, without an account; each receiver has its own. Left out where there is nothing to
+    /// take, or `serin.public_url` is not declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledge_url: Option<String>,
 }
 
 /// The incident as it stood at the decision, keys in this order.
@@ -165,6 +169,7 @@ impl Message {
             reproduce: Some(plain::line(&notification.reproduce, VALUE_CHARS_MAX)),
             severity: notification.severity.slug().to_owned(),
             resolves_when: notification.resolves_when.as_deref().map(|text| plain::line(text, VALUE_CHARS_MAX)),
+            acknowledge_url: None,
         }
     }
 

@@ -5,11 +5,12 @@
 //! the outbox do. Only Serin's own trouble (`internal`) is sent without them, because it may be
 //! about them.
 //!
-//! Read: `message` (the contract), `channel` (one attempt), then the two ways out, `webhook` with
+//! Read: `message` (the contract), `channel` (one attempt), `ack_link` (the link each receiver gets), then the two ways out, `webhook` with
 //! its `signature` and `mail` with its `smtp` conversation; `services`, which render it for chats and pagers of others
 //! from the parts that `briefing` has of it; `internal` with its
 //! closed list `internal_alert` and its `queue`; `runbook`; and, at the bottom, `plain` and `trust`.
 
+pub mod ack_link;
 pub(crate) mod briefing;
 pub mod channel;
 pub mod internal;

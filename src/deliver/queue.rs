@@ -182,6 +182,7 @@ mod tests {
             reproduce: None,
             severity: "page".into(),
             resolves_when: None,
+            acknowledge_url: None,
         }
     }
 

@@ -46,6 +46,8 @@ pub struct Fleet {
     pub retention: Retention,
     /// Address people reach the pages under, without a trailing slash; links in pages start here.
     pub public_url: String,
+    /// Whether the file declares it, so that a link in a message leads people somewhere.
+    pub is_public: bool,
 }
 
 /// An address that answers while our own network is well, and by what its answer is told from that of a gateway which

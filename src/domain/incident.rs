@@ -9,6 +9,7 @@ use crate::domain::outcome::{Evidence, IN_OTHER_WORDS};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::RulePlace;
 use crate::domain::signal::{HeldBy, Level, Micros, Phase, Signal, SignalState};
+use crate::domain::unclaimed::Unclaimed;
 
 /// One monitor × one signal × one subject, from opening to resolution.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +60,8 @@ pub struct Course {
     pub since: Option<DateTime<Utc>>,
     /// It at its greatest extent, where answers are counted.
     pub worst: Option<Worst>,
+    /// Since when people know of it and nobody has it; none while somebody has, or nobody was told.
+    pub unclaimed: Option<Unclaimed>,
 }
 
 /// What is told of an incident, as far as a change of it is news.
@@ -125,6 +128,12 @@ impl ToldAs {
     pub fn differs(&self, before: &Self) -> bool {
         let crossed = matches!((self.reach, before.reach), (Some(now), Some(before)) if now != before);
         self.reason != before.reason || self.severity != before.severity || crossed
+    }
+
+    /// Whether it is louder, or reaches further.
+    pub fn is_worse(&self, before: &Self) -> bool {
+        self.severity > before.severity
+            || matches!((self.reach, before.reach), (Some(now), Some(before)) if now > before)
     }
 }
 

@@ -40,6 +40,7 @@ pub mod latency;
 pub(crate) mod coverage;
 pub(crate) mod errors;
 pub mod signal;
+pub mod unclaimed;
 pub mod incident;
 pub(crate) mod restart;
 pub mod monitor_state;

@@ -1,6 +1,7 @@
 //! Who hears of what: the first route that matches, and those behind it where it says so.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
@@ -18,8 +19,21 @@ pub struct Route {
     pub fallback: Option<String>,
     /// Whether routes behind it are asked too.
     pub goes_on: bool,
+    /// After how long those of `to` are reminded of what nobody took, the first time.
+    pub remind: Option<Duration>,
+    /// Who is told where nobody took it, by time.
+    pub escalate: Vec<Escalation>,
     /// The line of the file, from 1.
     pub line: u32,
+}
+
+/// An entry of `escalate:`: who is told where nobody took an incident for so long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Escalation {
+    /// Time since people were told, or since it was given back.
+    pub after: Duration,
+    /// Names of the receivers that are told.
+    pub to: Vec<String>,
 }
 
 /// The parts a route may ask for; an empty part fits everything, several values mean "one of".
@@ -83,7 +97,7 @@ pub(crate) struct Hearer<'a> {
 /// no two fallbacks for one receiver.
 pub(crate) fn hearers<'a>(routes: impl IntoIterator<Item = &'a Route>, subject: Subject<'_>) -> Vec<Hearer<'a>> {
     let mut all: Vec<Hearer<'a>> = Vec::new();
-    for route in routes.into_iter().filter(|route| fits(&route.matches, subject)) {
+    for route in fitting(routes, subject) {
         for receiver in &route.to {
             let fallback = route.fallback.as_deref();
             match all.iter_mut().find(|known| known.receiver == receiver) {
@@ -91,11 +105,18 @@ pub(crate) fn hearers<'a>(routes: impl IntoIterator<Item = &'a Route>, subject: 
                 None => all.push(Hearer { receiver, fallback, line: route.line }),
             }
         }
-        if !route.goes_on {
-            break;
-        }
     }
     all
+}
+
+/// The routes that count for a subject, in the order of the file: up to the first that fits and does not go on.
+pub(crate) fn fitting<'a>(
+    routes: impl IntoIterator<Item = &'a Route>,
+    subject: Subject<'_>,
+) -> impl Iterator<Item = &'a Route> {
+    let mut is_last = false;
+    let fits = routes.into_iter().filter(move |route| fits(&route.matches, subject));
+    fits.take_while(move |route| !std::mem::replace(&mut is_last, !route.goes_on))
 }
 
 /// Whether something may fit both.

@@ -19,6 +19,13 @@ pub enum Command {
         /// Who, as they wrote it: bounded and free of control characters.
         actor: String,
     },
+    /// Somebody gives one back that was taken.
+    GiveBack {
+        /// Id of an open incident, a UUIDv7.
+        incident: String,
+        /// Who, as they wrote it: bounded and free of control characters.
+        actor: String,
+    },
     /// Somebody accepts a monitor's tools as they are.
     Accept {
         /// Id of the monitor to look at.

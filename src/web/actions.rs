@@ -71,8 +71,40 @@ pub(crate) async fn acknowledge(state: &WebState, incident: &str, actor: &str) -
         Ok(Some(found)) if found.acknowledged.is_some() => {
             Err(Problem::new(StatusCode::CONFLICT, "somebody has taken it already"))
         }
-        Ok(Some(_)) => send(state, Command::Acknowledge { incident: incident.to_owned(), actor }),
+        Ok(Some(_)) => {
+            // On disk before anybody is told yes; the loops tell others of it, now or after a restart.
+            let taken = state.ask(state.store.acknowledge(incident, &actor, Utc::now())).await?;
+            if !taken {
+                return Err(Problem::new(StatusCode::CONFLICT, "somebody has taken it already"));
+            }
+            hand_over(state, Command::Acknowledge { incident: incident.to_owned(), actor });
+            Ok(())
+        }
     }
+}
+
+/// Gives an incident back in somebody's name, so that nobody has it.
+pub(crate) async fn give_back(state: &WebState, incident: &str, actor: &str) -> Result<(), Problem> {
+    let actor = cleaned(actor);
+    if actor.is_empty() {
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "say who gives it back"));
+    }
+    let found = state.ask(state.store.incident(incident)).await?;
+    let found = found.ok_or(Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id"))?;
+    if found.resolved_at.is_some() {
+        return Err(Problem::new(StatusCode::CONFLICT, "this incident is over"));
+    }
+    if !state.ask(state.store.give_back(incident, &actor, Utc::now())).await? {
+        return Err(Problem::new(StatusCode::CONFLICT, "nobody has it"));
+    }
+    hand_over(state, Command::GiveBack { incident: incident.to_owned(), actor });
+    Ok(())
+}
+
+/// Hands the loops what is on disk already; whoever asked may be gone before there is room for it.
+fn hand_over(state: &WebState, command: Command) {
+    let commands = state.commands.clone();
+    tokio::spawn(async move { drop(commands.send(command).await) });
 }
 
 /// A name without control characters, bounded.

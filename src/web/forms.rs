@@ -86,6 +86,23 @@ pub(crate) async fn acknowledge(
     remembering(&taking.actor, back("incidents", &id, said))
 }
 
+pub(crate) async fn give_back(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Form(giving): Form<FormAnswer>,
+) -> Response {
+    let said = match actions::give_back(&state, &id, &giving.actor).await {
+        Ok(()) => "given",
+        Err(problem) => match problem.status {
+            StatusCode::CONFLICT => "not_yours",
+            StatusCode::UNPROCESSABLE_ENTITY => "who",
+            StatusCode::SERVICE_UNAVAILABLE => "away",
+            status => return (status, problem.detail).into_response(),
+        },
+    };
+    remembering(&giving.actor, back("incidents", &id, said))
+}
+
 /// An answer that has this browser remember who acts on it.
 pub(crate) fn remembering(actor: &str, answer: impl IntoResponse) -> Response {
     ([(header::SET_COOKIE, remembered(actor))], answer).into_response()

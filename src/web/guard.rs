@@ -13,6 +13,7 @@ use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use chrono::Utc;
 
+use crate::deliver::ack_link;
 use crate::web::problem::Problem;
 use crate::web::sessions::AuthResult;
 use crate::web::source::PeerAddress;
@@ -134,6 +135,12 @@ fn is_public(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/login" | "/runbooks")
         || path.starts_with("/assets/")
         || path.starts_with("/runbooks/")
+        || is_link(path)
+}
+
+/// The page behind a message's link, which proves itself that its bearer was told.
+fn is_link(path: &str) -> bool {
+    path.strip_prefix(ack_link::PATH).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn ask_to_sign_in(request: &Request, sender: RequestSource) -> Response {

@@ -168,6 +168,15 @@ pub(crate) async fn acknowledge(
     actions::acknowledge(&state, &id, &body.actor).await.map(|()| StatusCode::ACCEPTED)
 }
 
+/// `POST /api/v1/incidents/{id}/give-back` with `{"actor": "…"}`: 202.
+pub(crate) async fn give_back(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Json(body): Json<Acknowledgement>,
+) -> Result<StatusCode, Problem> {
+    actions::give_back(&state, &id, &body.actor).await.map(|()| StatusCode::ACCEPTED)
+}
+
 fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
     let (fleet, reproduce) = (state.fleet_now(), incident.reproduce());
     let (acknowledged_by, acknowledged_at) = incident.acknowledged.unzip();

@@ -187,7 +187,7 @@ fn asked_of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 2] {
     ]
 }
 
-fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
+fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 6] {
     [
         Operation {
             query: vec![
@@ -219,6 +219,15 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
                 "/api/v1/incidents/{id}/acknowledge",
                 "acknowledge",
                 "Take an incident",
+                Some(schema::<incidents::Acknowledgement>(schemas)),
+            )
+        },
+        Operation {
+            refuses: &[NO_INCIDENT, (409, "It is over, or nobody has it."), (422, "Say who gives it back.")],
+            ..Operation::post(
+                "/api/v1/incidents/{id}/give-back",
+                "giveBack",
+                "Give an incident back, so that nobody has it",
                 Some(schema::<incidents::Acknowledgement>(schemas)),
             )
         },

@@ -12,7 +12,7 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::web::pages::{
     deliveries, fleet, incident, incidents as incident_pages, login, monitor, runbooks, silences as silence_pages,
-    transcripts as transcript_pages, unknown,
+    take, transcripts as transcript_pages, unknown,
 };
 use crate::web::state::WebState;
 use crate::web::{
@@ -56,8 +56,10 @@ fn pages() -> Router<WebState> {
         .route("/incidents", get(incident_pages::page))
         .route("/incidents/{id}", get(incident::page))
         .route("/incidents/{id}/acknowledge", post(forms::acknowledge))
+        .route("/incidents/{id}/give-back", post(forms::give_back))
         .route("/incidents/{id}/silence", post(silence_pages::of_incident))
         .route("/incidents/{id}/transcripts", get(transcript_pages::list))
+        .route("/take/{incident}/{receiver}/{until}/{mark}", get(take::page).post(take::take))
         .route("/silences", get(silence_pages::page).post(silence_pages::make))
         .route("/silences/{id}/end", post(silence_pages::end))
         .route("/transcripts/{hash}", get(transcript_pages::text))
@@ -86,6 +88,7 @@ fn api_routes() -> Router<WebState> {
         .route("/incidents", get(incidents::list))
         .route("/incidents/{id}", get(incidents::show))
         .route("/incidents/{id}/acknowledge", post(incidents::acknowledge))
+        .route("/incidents/{id}/give-back", post(incidents::give_back))
         .route("/incidents/{id}/transcripts", get(transcripts::of_incident))
         .route("/transcripts/{hash}", get(transcripts::text))
         .route("/silences", get(silences::list).post(silences::add))

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::deliver::ack_link::AckLinks;
 use crate::deliver::internal::InternalAlerts;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::Monitor;
@@ -61,6 +62,8 @@ pub struct WebState {
     pub streams: Arc<Semaphore>,
     /// Serin's own trouble; without the loop's handle there is none.
     pub alerts: InternalAlerts,
+    /// Links of messages; without their key none is good.
+    pub links: Option<Arc<AckLinks>>,
     /// What is quiet; without the loop's handle nothing is.
     pub quiets: Arc<Quiets>,
     /// Since when the pages are served.
@@ -87,6 +90,7 @@ impl WebState {
             sessions: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_ASSUMED)),
             alerts: InternalAlerts::new(),
+            links: None,
             quiets: Arc::default(),
             started_at: Utc::now(),
         }

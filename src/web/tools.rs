@@ -16,7 +16,7 @@ use crate::domain::signal::Signal;
 use crate::domain::tools::{Drift, Instruction, ToolChange};
 use crate::live::state::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
-use crate::web::actions::{cleaned, send};
+use crate::web::actions::{acknowledge, cleaned, send};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -151,7 +151,11 @@ pub(crate) async fn ask_to_accept(
     }
     let contract = view.signals.iter().find(|signal| signal.signal == Signal::Contract);
     if let Some(incident) = contract.and_then(|signal| signal.incident.as_ref()) {
-        send(state, Command::Acknowledge { incident: incident.id.clone(), actor })?;
+        match acknowledge(state, &incident.id, &actor).await {
+            // Whoever has it already may go on.
+            Err(problem) if problem.status != StatusCode::CONFLICT => return Err(problem),
+            _ => {}
+        }
     }
     Ok(Kept::InLock)
 }

@@ -19,6 +19,7 @@ mod extent;
 mod slowness;
 mod quiet;
 mod parents;
+mod follow_ups;
 mod reach;
 mod replicas;
 mod drift;

@@ -77,7 +77,9 @@ proptest! {
                 Decision::Told { incident, .. } => {
                     prop_assert_eq!(open.get(&incident.signal).map(|(id, _)| id), Some(&incident.id));
                 }
-                Decision::Updated(incident) | Decision::LookedCloser(incident) => {
+                Decision::Updated(incident)
+                | Decision::LookedCloser(incident)
+                | Decision::FollowedUp { incident, .. } => {
                     let (id, sequence) = open.get_mut(&incident.signal).unwrap();
                     prop_assert!(*id == incident.id && incident.sequence > *sequence);
                     *sequence = incident.sequence;

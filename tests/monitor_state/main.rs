@@ -35,6 +35,7 @@ mod endings;
 mod holds;
 mod quiet;
 mod parents;
+mod follow_ups;
 mod histories;
 mod leaks;
 mod changes;
@@ -324,6 +325,7 @@ impl Scene {
 fn word(decision: &Decision) -> Option<String> {
     let about = |incident: &Incident| format!("{} {}", incident.signal.slug(), incident.reason.slug());
     Some(match decision {
+        Decision::FollowedUp { incident, told } => format!("{} {}", told.event.slug(), about(incident)),
         Decision::Opened { incident, silent: true } => format!("quietly opened {}", about(incident)),
         Decision::Opened { incident, .. } => format!("opened {}", about(incident)),
         Decision::Told { incident, held } => {

@@ -75,10 +75,14 @@ fn a_verdict_that_is_near_is_waited_for_and_no_longer() {
     // Opened at 300 s.
     let mut scene = fails(doubted());
     assert_eq!(scene.told, ["5 quietly opened availability timeout"]);
-    assert_eq!(scene.state.next_telling(at(300)), Some(at(360)), "when it is looked at without a beat");
+    assert_eq!(
+        scene.state.next_telling(&scene.monitor, &[], at(300)),
+        Some(at(360)),
+        "when it is looked at without a beat"
+    );
     assert_eq!(told(&mut scene, 359), [""; 0]);
     assert_eq!(told(&mut scene, 360), ["timeout held by db"], "after a minute it is told, whatever the parent does");
-    assert_eq!(scene.state.next_telling(at(360)), None);
+    assert_eq!(scene.state.next_telling(&scene.monitor, &[], at(360)), None);
 
     let mut scene = fails(doubted());
     scene.parents = vec![up()];
@@ -88,7 +92,7 @@ fn a_verdict_that_is_near_is_waited_for_and_no_longer() {
     scene.parents = vec![down()];
     assert_eq!(told(&mut scene, 310), [""; 0], "it is the parent");
     assert_eq!(told(&mut scene, 2_000), [""; 0], "for as long as that is down");
-    assert_eq!(scene.state.next_telling(at(310)), None);
+    assert_eq!(scene.state.next_telling(&scene.monitor, &[], at(310)), None);
 
     let mut scene = fails(parent(false, false, Some(100)));
     assert_eq!(told(&mut scene, 310), [""; 0], "one that was not looked at since may be why");

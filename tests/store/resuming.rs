@@ -15,6 +15,7 @@ use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::server_profile::{Caution, KeptSession, ServerProfile};
 use serin::domain::signal::{HeldBy, Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
+use serin::domain::unclaimed::Unclaimed;
 use serin::store::StoreError;
 use serin::store::read::pages::IncidentFilter;
 use serin::store::values::change_set::{
@@ -176,7 +177,9 @@ async fn what_an_incident_was_told_with_outlives_a_process() {
         summary: "docs: searches lost their source".to_owned(),
         evidence: vec![Evidence::new("canary.c", "\"a\"\n"), Evidence::new("asked", "5")],
     };
-    let whole = Course { told: Some(told), updated_at: Some(at(50)), since: Some(at(7)), worst: Some(worst) };
+    let unclaimed = Some(Unclaimed { since: at(3), told_until: at(9) });
+    let whole =
+        Course { told: Some(told), updated_at: Some(at(50)), since: Some(at(7)), worst: Some(worst), unclaimed };
     let bare = Course { told: Some(ToldAs { reach: None, ..told }), ..Course::default() };
     for (id, course) in [("i1", whole), ("i2", bare), ("i3", Course::default())] {
         let open = Incident { course, ..incident(id, id, 0) };

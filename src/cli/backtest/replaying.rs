@@ -256,6 +256,7 @@ impl<'r> Replay<'r> {
             Decision::Updated(incident)
             | Decision::LookedCloser(incident)
             | Decision::Refreshed(incident)
+            | Decision::FollowedUp { incident, .. }
             | Decision::Resolved(incident) => (incident, false),
             Decision::Restarted(_) | Decision::ToolsSettled => return,
         };

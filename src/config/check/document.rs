@@ -89,6 +89,7 @@ pub(in crate::config) fn document(
         heartbeat: process.heartbeat,
         smtp: process.smtp,
         public_url: process.public_url,
+        is_public: process.is_public,
     };
     Some((process.settings, fleet))
 }

@@ -109,6 +109,13 @@ const KEYS: &[(&str, &str)] = &[
     ("routes.fallback", "Told where one of `to` cannot be reached."),
     ("routes.continue", "Whether routes behind it are asked too: true or false. Default false."),
     (
+        "routes.remind",
+        "After how long those of `to` are reminded of what nobody took, the first time; each gap is twice the one before, a day at most.",
+    ),
+    ("routes.escalate", "Who is told where nobody took it, by time."),
+    ("routes.escalate.after", "Time since people were told, or since it was given back."),
+    ("routes.escalate.to", "The receivers that are told then, and of all that follows."),
+    (
         "maintenance",
         "When what is expected to fail: nobody is told of it meanwhile, and of what is still open afterwards.",
     ),

@@ -58,6 +58,8 @@ pub(in crate::config) struct ProcessSection {
     pub settings: ProcessSettings,
     /// Address people reach the pages under, without a trailing slash.
     pub public_url: String,
+    /// Whether the file names it, so that links in messages lead people somewhere.
+    pub is_public: bool,
     pub smtp: Option<Smtp>,
     /// Receivers of Serin's own trouble; not looked up yet.
     pub internal: Vec<(String, TextSpan)>,
@@ -100,6 +102,7 @@ pub(in crate::config) fn process(checker: &mut Checker<'_>, node: Option<&Node<'
     let database = folder.join(database);
     ProcessSection {
         settings: ProcessSettings { listen, trusted_proxies, database, token, log, refuses_unrouted },
+        is_public: get("public_url").is_some(),
         public_url: public_url(checker, get("public_url"), get("listen"), listen),
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),

@@ -251,7 +251,10 @@ impl Receivers {
     ) {
         let told: BTreeSet<&str> = routes
             .iter()
-            .flat_map(|(route, _)| route.to.iter().chain(&route.fallback))
+            .flat_map(|(route, _)| {
+                let escalated = route.escalate.iter().flat_map(|step| &step.to);
+                route.to.iter().chain(&route.fallback).chain(escalated)
+            })
             .chain(internal.iter().map(|(name, _)| name))
             .map(String::as_str)
             .collect();

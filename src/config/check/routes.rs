@@ -1,6 +1,8 @@
 //! `routes:`: who hears of what.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::process::names;
@@ -9,11 +11,15 @@ use crate::config::check::receivers::Receivers;
 use crate::config::read::diagnostic::{DIAGNOSTICS_SHOWN_MAX, Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue};
 use crate::domain::reason::{FailureReason, Severity};
-use crate::domain::route::{Match, Route, overlap};
+use crate::domain::route::{Escalation, Match, Route, overlap};
 use crate::domain::signal::Signal;
 
 /// Each route is compared with those above it.
 const ROUTES_MAX: usize = 1_000;
+/// Steps of an escalation; beyond, nobody is left to be told.
+const STEPS_MAX: usize = 16;
+/// How soon and how late somebody may be reminded or told.
+const FOLLOW_UP: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(7 * 86_400);
 
 /// Reads the `routes:` of all files, in the order given. `known` holds every monitor id, also of faulty monitors.
 pub(in crate::config) fn routes(
@@ -97,8 +103,42 @@ fn route(
         Some(name)
     });
     let goes_on = fields.get("continue").and_then(|entry| flag(checker, "'continue'", entry)).unwrap_or(false);
+    let remind = fields.get("remind").and_then(|entry| checker.duration("'remind'", &entry.value, FOLLOW_UP));
+    let escalate = fields.get("escalate").map(|entry| escalations(checker, &what, &entry.value, receivers));
     let to = to.into_iter().map(|(name, _)| name).collect();
-    Some(Route { matches, to, fallback, goes_on, line: node.place.line })
+    let escalate = escalate.unwrap_or_default();
+    Some(Route { matches, to, fallback, goes_on, remind, escalate, line: node.place.line })
+}
+
+/// Who is told where nobody took it, by time.
+fn escalations(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, receivers: &Receivers) -> Vec<Escalation> {
+    let what = format!("'escalate' of {what}");
+    let items = checker.list(&what, node).unwrap_or_default();
+    if let Some(item) = items.get(STEPS_MAX) {
+        let diagnostic = Diagnostic::new(item.place, format!("{what} has more than {STEPS_MAX} steps"));
+        checker.report(diagnostic.help("name several receivers in one step"));
+    }
+    let mut found = Vec::new();
+    for item in items.iter().take(STEPS_MAX) {
+        let Some(fields) = checker.fields(format_args!("a step of {what}"), item, "routes.escalate") else { continue };
+        let after = match fields.get("after") {
+            Some(entry) => checker.duration("'after'", &entry.value, FOLLOW_UP),
+            None => {
+                checker.missing("a step", item.place, "after", "how long nobody took it, such as `after: 15m`");
+                None
+            }
+        };
+        let to = fields.get("to").map(|entry| names(checker, "to", &entry.value)).unwrap_or_default();
+        if to.is_empty() {
+            checker.missing("a step", item.place, "to", "name at least one receiver, such as `to: [lead]`");
+        }
+        for (name, place) in &to {
+            receivers.known(checker, &what, name, *place);
+        }
+        let to: Vec<String> = to.into_iter().map(|(name, _)| name).collect();
+        found.extend(after.filter(|_| !to.is_empty()).map(|after| Escalation { after, to }));
+    }
+    found
 }
 
 /// What has to fit, read where the keys of `section` may stand. `known` holds every monitor id.

@@ -92,6 +92,8 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         heartbeat,
         smtp,
         public_url,
+        // Follows from whether the address is declared.
+        is_public: _,
     } = old;
     let mut keys = Changed::default();
     keys.unless("serin.public_url", public_url, &new.public_url);

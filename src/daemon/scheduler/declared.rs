@@ -43,6 +43,8 @@ impl Scheduler {
             }
             self.send(&id, PendingChange::Remove);
         }
+        // Other routes, other times.
+        self.plan_all();
     }
 
     pub(super) fn add(&mut self, mut runtime: MonitorRuntime, rhythm: Rhythm) {

@@ -48,6 +48,16 @@ impl Scheduler {
         }
     }
 
+    /// Who took what is on disk before they are answered; what Serin did not get to tell before it went down is told now.
+    pub(super) fn apply_taken(&mut self) {
+        let states = self.slots.iter().filter_map(|(id, slot)| Some((id, &slot.runtime.as_ref()?.state)));
+        let untold =
+            states.flat_map(|(id, state)| state.taken_untold().map(move |(incident, by)| (id.clone(), incident, by)));
+        for (id, incident, actor) in untold.collect::<Vec<_>>() {
+            self.send(&id, PendingChange::Acknowledge { incident, actor });
+        }
+    }
+
     /// Something began or ended to be quiet: every monitor with an open incident is looked at.
     pub(super) fn tell_all(&mut self) {
         let open = self.slots.iter().filter(|(_, slot)| slot.may_have_open());
@@ -85,12 +95,19 @@ impl Scheduler {
         }
     }
 
+    /// Plans anew when something is to be told, of every monitor with an open incident.
+    pub(super) fn plan_all(&mut self) {
+        let open = self.slots.iter().filter(|(_, slot)| slot.may_have_open());
+        let ids: Vec<MonitorId> = open.map(|(id, _)| id.clone()).collect();
+        ids.iter().for_each(|id| self.plan_telling(id));
+    }
+
     /// Plans the next look at what is to be told of a monitor without a beat, where there is anything.
     fn plan_telling(&mut self, id: &MonitorId) {
         let now = Utc::now();
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(runtime) = &slot.runtime else { return };
-        let next = runtime.state.next_telling(now);
+        let next = runtime.state.next_telling(&runtime.monitor, &self.fleet.routes, now);
         if next == slot.telling.1 {
             return;
         }

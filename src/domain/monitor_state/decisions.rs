@@ -19,6 +19,7 @@ use crate::domain::paging::tell::{Asked, tell};
 use crate::domain::quality::extent::Extent;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{HeldBy, Level, Phase, Reading, Signal, SignalState};
+use crate::domain::unclaimed::Unclaimed;
 
 /// Readings in a row that differ from what was told before an open incident is told anew.
 pub(super) const UPDATE_AFTER: u32 = 2;
@@ -187,6 +188,10 @@ impl MonitorState {
         let on_record = !open.telling.told && !is_heard(&open.incident, beat.monitor, beat.routes);
         if news && (may_tell || on_record) {
             (open.drift, open.drifts_since) = (0, None);
+            if now.is_worse(&told) && open.incident.acknowledged.take().is_some() {
+                // Whoever took less than this has not taken this.
+                open.incident.course.unclaimed = Some(Unclaimed::since(beat.now));
+            }
             open.incident.course.told = Some(now);
             open.incident.course.updated_at = Some(beat.now);
             open.incident.sequence += 1;

@@ -17,10 +17,12 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::changes::{Changes, is_about_change};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Judged, Outcome, Verdict};
+use crate::domain::paging::follow_up::FollowUp;
 use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::notification::Event;
 use crate::domain::paging::parent::{ParentStand, VERDICT_WITHIN};
 use crate::domain::paging::quiet::QuietBook;
-use crate::domain::paging::tell::Telling;
+use crate::domain::paging::tell::{Asked, Telling, tell};
 use crate::domain::quality::canary::canary_of;
 use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::corpus::{SOURCES_KNOWN, SourceCounts};
@@ -30,6 +32,7 @@ use crate::domain::reason::FailureReason;
 use crate::domain::restart::{Restart, RestartMarks};
 use crate::domain::route::Route;
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
+use crate::domain::unclaimed::Unclaimed;
 
 /// Phases, readings, incidents and windows of one monitor: what one beat hands to the next.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +90,12 @@ impl OpenSignal {
     /// An incident that nobody was told of yet.
     pub(super) fn new(incident: Incident) -> Self {
         Self { incident, drift: 0, drifts_since: None, resumed: false, telling: Telling::default() }
+    }
+
+    /// People are told of it from now on.
+    pub(super) fn first_told(&mut self, now: DateTime<Utc>) {
+        self.telling.told = true;
+        self.incident.course.unclaimed = self.incident.acknowledged.is_none().then(|| Unclaimed::since(now));
     }
 
     /// What is to be written where the incident is not as it was, and nobody is told.
@@ -164,6 +173,13 @@ pub enum Decision {
     },
     /// Its reason, severity or extent changed, and people are told.
     Updated(Incident),
+    /// Nobody took it for so long that people are reminded, or others told.
+    FollowedUp {
+        /// As it is now.
+        incident: Incident,
+        /// What is told, and to whom.
+        told: FollowUp,
+    },
     /// What the connectivity diagnosis showed came after people were told, and they are told of it.
     LookedCloser(Incident),
     /// Its headline or evidence changed, and nobody is told.
@@ -281,7 +297,12 @@ impl MonitorState {
             (Signal::Quality, _) if is_about_change(&incident) => self.changes.restore(&incident),
             _ => {}
         }
-        self.open.insert(incident.signal, OpenSignal { resumed: true, telling, ..OpenSignal::new(incident) });
+        let mut open = OpenSignal { resumed: true, telling, ..OpenSignal::new(incident) };
+        if open.telling.told && open.incident.acknowledged.is_none() && open.incident.course.unclaimed.is_none() {
+            // Given back, or told by an older version.
+            open.incident.course.unclaimed = Some(Unclaimed::since(self.begun_at));
+        }
+        self.open.insert(open.incident.signal, open);
     }
 
     /// Puts remembered marks back in force.
@@ -292,11 +313,29 @@ impl MonitorState {
         self.marks = marks;
     }
 
+    /// Incidents that somebody took before this process began and of which that was not told yet, each with who has it.
+    pub fn taken_untold(&self) -> impl Iterator<Item = (String, String)> {
+        let taken = self.incidents().filter(|incident| incident.course.unclaimed.is_some());
+        taken.filter_map(|incident| Some((incident.id.clone(), incident.acknowledged.as_ref()?.0.clone())))
+    }
+
+    /// From now on nobody has an open incident; as it now is with what there is to tell, where somebody had it.
+    pub fn give_back(&mut self, incident: &str, now: DateTime<Utc>) -> Option<(Incident, Option<Event>)> {
+        let open = self.open.values_mut().find(|open| open.incident.id == incident)?;
+        open.incident.acknowledged.take()?;
+        let told = tell(Asked::GivenBack, &open.telling, now);
+        open.incident.course.unclaimed = open.telling.told.then(|| Unclaimed::since(now));
+        open.incident.sequence += u32::from(told.is_some());
+        Some((open.incident.clone(), told))
+    }
+
     /// Notes who took an incident; the incident as it now is, where it is open and nobody had taken it.
     pub fn acknowledge(&mut self, incident: &str, actor: &str, now: DateTime<Utc>) -> Option<Incident> {
-        let open =
-            self.open.values_mut().find(|open| open.incident.id == incident && open.incident.acknowledged.is_none())?;
+        let is_free =
+            |open: &OpenSignal| open.incident.acknowledged.is_none() || open.incident.course.unclaimed.is_some();
+        let open = self.open.values_mut().find(|open| open.incident.id == incident && is_free(open))?;
         open.incident.acknowledged = Some((actor.to_owned(), now));
+        open.incident.course.unclaimed = None;
         // Where nobody was told, there is no message to come after.
         open.incident.sequence += u32::from(open.telling.told);
         Some(open.incident.clone())

@@ -12,10 +12,12 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal, TellPolicy};
 use crate::domain::paging::explains::{Condition, explains};
+use crate::domain::paging::follow_up;
 use crate::domain::paging::hold::{HoldKind, Holding, TellingHold};
 use crate::domain::paging::tell::{Asked, tell};
 use crate::domain::route::{Route, Subject, hearers};
 use crate::domain::signal::{Level, Phase, Reading, Signal};
+use crate::domain::unclaimed::Unclaimed;
 
 /// The order in which incidents are told: what may explain others before what it explains.
 const CAUSES_FIRST: [Signal; 8] = [
@@ -71,9 +73,12 @@ impl MonitorState {
             if said.is_none() || !is_heard {
                 continue;
             }
-            open.telling.told = true;
+            open.first_told(beat.now);
             match opens.map(|at| &mut decisions[at]) {
-                Some(Decision::Opened { silent, .. }) => *silent = false,
+                Some(Decision::Opened { silent, incident }) => {
+                    *silent = false;
+                    incident.course.unclaimed = open.incident.course.unclaimed;
+                }
                 _ => {
                     // What is told is what it says now; what comes next is news against that.
                     open.incident.course.told = None;
@@ -126,7 +131,7 @@ impl MonitorState {
             let is_heard = |open: &&mut OpenSignal| is_heard(&open.incident, policy.monitor, policy.routes);
             let Some(open) = self.open.get_mut(&signal).filter(|open| is_open && is_heard(open)) else { continue };
             if tell(Asked::LetGo, &open.telling, now).is_some() {
-                open.telling.told = true;
+                open.first_told(now);
                 open.incident.course.told = None;
                 let held = open.telling.held_last(now).cloned();
                 decisions.push(Decision::Told { incident: open.incident.clone(), held });
@@ -135,13 +140,39 @@ impl MonitorState {
         decisions
     }
 
+    /// Tells what is due by time of incidents that nobody took. What is calm again and about to end waits for the next beat.
+    pub fn follow_up(&mut self, policy: TellPolicy<'_>, now: DateTime<Utc>) -> Vec<Decision> {
+        let mut decisions = Vec::new();
+        for signal in CAUSES_FIRST.into_iter().filter(|signal| self.signals[*signal as usize].phase == Phase::Open) {
+            let Some(open) = self.open.get_mut(&signal) else { continue };
+            let Some(unclaimed) = &mut open.incident.course.unclaimed else { continue };
+            unclaimed.follow_clock(now);
+            let from = *unclaimed;
+            let subject = Subject::of(policy.monitor, open.incident.severity, Some(&open.incident));
+            for told in follow_up::due(policy.routes, subject, from, now) {
+                if tell(Asked::Due(told.event), &open.telling, now).is_none() {
+                    break;
+                }
+                open.incident.course.unclaimed = Some(Unclaimed { told_until: now, ..from });
+                open.incident.sequence += 1;
+                decisions.push(Decision::FollowedUp { incident: open.incident.clone(), told });
+            }
+        }
+        decisions
+    }
+
     /// The next moment at which something is to be told without a beat, or looked at for that, UTC.
-    pub fn next_telling(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let parents = |open: &OpenSignal| {
-            let live = open.telling.live(now).filter(|hold| hold.kind == HoldKind::Parent);
-            live.filter_map(|hold| hold.until).min()
+    pub fn next_telling(&self, monitor: &Monitor, routes: &[Route], now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let next = |(signal, open): (&Signal, &OpenSignal)| {
+            let verdict = open.telling.live(now).filter(|hold| hold.kind == HoldKind::Parent);
+            let verdict = verdict.filter_map(|hold| hold.until).min();
+            // Whatever holds it has us look again where it ends, and the next beat where it is about to end itself.
+            let waits = open.telling.is_held(now) || self.signal(*signal).phase != Phase::Open;
+            let unclaimed = open.incident.course.unclaimed.filter(|_| !waits);
+            let subject = Subject::of(monitor, open.incident.severity, Some(&open.incident));
+            verdict.into_iter().chain(unclaimed.and_then(|from| follow_up::next(routes, subject, from))).min()
         };
-        self.open.values().filter_map(parents).min()
+        self.open.iter().filter_map(next).min()
     }
 
     /// Whether a condition that was not confirmed yet would explain this one, and will be or not in a moment.

@@ -1,7 +1,7 @@
 //! Who is told what, when, and how often it is tried.
 //!
 //! Read: `notification` (one thing to say), `explains` (one cause, one page), `hold` (what keeps an incident from being
-//! told), `parent` (what a monitor depends on), `silence` (somebody wants to hear nothing of it) and `quiet` (that, and `maintenance` of the file), `tell` (what is said of an incident,
+//! told), `parent` (what a monitor depends on), `silence` (somebody wants to hear nothing of it) and `quiet` (that, and `maintenance` of the file), `follow_up` (what is told by time), `tell` (what is said of an incident,
 //! if anything), `audience` (to whom, by `route`), `delivery` (the promise to bring it).
 
 pub mod notification;
@@ -10,6 +10,7 @@ pub mod hold;
 pub mod parent;
 pub mod silence;
 pub mod quiet;
+pub mod follow_up;
 pub mod tell;
 pub(crate) mod audience;
 pub mod delivery;

@@ -4,6 +4,7 @@
 //! - Told and held: nothing more, but that a person took it.
 //! - No longer wanted quiet by a silence or a window, or a parent's verdict is there: what is still open is told at once,
 //!   without another look.
+//! - Told, held by nothing, and taken by nobody: what is due by time.
 //! - Over: whoever was told hears of it; where nobody was, it stays on record and that is all.
 //!
 //! It remembers nothing and may be asked again at any time: what was told is what deliveries exist of, what holds is what
@@ -48,8 +49,12 @@ pub enum Asked {
     },
     /// What people wanted to hear nothing of may be over, or a parent's verdict there; no beat was made.
     LetGo,
+    /// Nobody took it for so long that this is due.
+    Due(Event),
     /// A person took it.
     Taken,
+    /// A person gave it back.
+    GivenBack,
     /// It is over.
     Ended,
 }
@@ -69,9 +74,10 @@ pub fn tell(asked: Asked, telling: &Telling, now: DateTime<Utc>) -> Option<Event
         (Asked::LetGo, false) if telling.is_told_without_a_look() && telling.outlasts_causes() => {
             Some(Event::IncidentOpened)
         }
-        (Asked::Changed { .. }, true) => Some(Event::IncidentUpdated),
+        (Asked::Due(event), true) => Some(event),
+        (Asked::Changed { .. } | Asked::GivenBack, true) => Some(Event::IncidentUpdated),
         // What nobody heard of has no news, and what is told needs no second telling.
-        (Asked::Shown { .. } | Asked::LetGo | Asked::Changed { .. }, _) => None,
+        (Asked::Shown { .. } | Asked::LetGo | Asked::Changed { .. } | Asked::Due(_) | Asked::GivenBack, _) => None,
     }
 }
 
@@ -206,6 +212,12 @@ mod tests {
             ),
             (Asked::Changed { awaits_verdict: true }, true, &none, 0, None, "nor while an outage is being confirmed"),
             (CHANGED, false, &none, 0, None, "what nobody heard of has no news"),
+            (Asked::Due(E::IncidentReminder), true, &none, 0, Some(E::IncidentReminder), "nobody took what was told"),
+            (Asked::Due(E::IncidentEscalated), true, &live, 0, None, "not while something holds it"),
+            (Asked::Due(E::IncidentEscalated), true, &silenced, 0, None, "nor while it is silenced"),
+            (Asked::GivenBack, true, &none, 0, Some(E::IncidentUpdated), "who gives back what was told is told"),
+            (Asked::GivenBack, false, &none, 0, None, "where anybody was"),
+            (Asked::Due(E::IncidentEscalated), false, &none, 0, None, "nor where nobody was told"),
             (
                 Asked::Taken,
                 true,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::incident::{Course, IncidentReach, ToldAs, Worst};
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::unclaimed::Unclaimed;
 use crate::store::values::error::StoreError;
 
 /// Moments are microseconds, words are slugs.
@@ -15,6 +16,9 @@ struct Written {
     updated_at: Option<i64>,
     since: Option<i64>,
     worst: Option<WrittenWorst>,
+    /// Since when nobody has it, and up to when what follows was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unclaimed: Option<(i64, i64)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,6 +61,7 @@ pub(in crate::store) fn written(course: &Course) -> Option<String> {
         updated_at: updated_at.map(|at| at.timestamp_micros()),
         since: since.map(|at| at.timestamp_micros()),
         worst,
+        unclaimed: course.unclaimed.map(|at| (at.since.timestamp_micros(), at.told_until.timestamp_micros())),
     };
     // Numbers, texts and objects with named keys always serialise.
     serde_json::to_string(&written).ok()
@@ -84,5 +89,10 @@ pub(in crate::store) fn read(text: Option<&str>) -> Result<Course, StoreError> {
         updated_at: written.updated_at.and_then(DateTime::from_timestamp_micros),
         since: written.since.and_then(DateTime::from_timestamp_micros),
         worst: worst.transpose()?,
+        unclaimed: written.unclaimed.and_then(|(since, until)| {
+            let (since, told_until) =
+                (DateTime::from_timestamp_micros(since)?, DateTime::from_timestamp_micros(until)?);
+            Some(Unclaimed { since, told_until })
+        }),
     })
 }

@@ -41,6 +41,24 @@ impl Store {
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
     }
 
+    /// The key under which links in messages are signed; made where there is none yet.
+    ///
+    /// # Errors
+    /// Where the database does not answer, or holds something else in its place.
+    pub async fn link_key(&self) -> Result<[u8; 32], StoreError> {
+        let CommitAnswer::Key(key) = self.ask(Work::LinkKey).await? else { return Ok([0; 32]) };
+        key.try_into().map_err(|_| StoreError::Unreadable("the key of links is not of 32 bytes".to_owned()))
+    }
+
+    /// Notes that nobody has an open incident any more, with a line in its timeline; false where it has ended, or nobody had it.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn give_back(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::GiveBack { incident: incident.to_owned(), actor: actor.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
     /// Remembers a silence; false where too many hold already, or the incident it is to end with is over.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 use crate::store::values::rows::Rows;
 use crate::store::write::append::Names;
-use crate::store::write::decide::{action, timeline};
+use crate::store::write::decide::{action, lapse, timeline};
 
 static MONITORS: Rows = Rows::new(
     "INSERT INTO monitors (id, first_seen) VALUES ",
@@ -100,6 +100,38 @@ pub(in crate::store) async fn touch(connection: &mut SqliteConnection, now: Date
         .execute(connection)
         .await?;
     Ok(())
+}
+
+/// See [`crate::store::Store::link_key`].
+pub(in crate::store) async fn link_key(connection: &mut SqliteConnection) -> Result<Vec<u8>, sqlx::Error> {
+    sqlx::query("INSERT INTO meta (key, value) VALUES ('link_key', hex(randomblob(32))) ON CONFLICT (key) DO NOTHING")
+        .execute(&mut *connection)
+        .await?;
+    let row = sqlx::query("SELECT unhex(value) FROM meta WHERE key = 'link_key'").fetch_one(connection).await?;
+    row.try_get(0)
+}
+
+/// See [`crate::store::Store::give_back`].
+pub(in crate::store) async fn give_back(
+    connection: &mut SqliteConnection,
+    incident: &str,
+    actor: &str,
+    now: DateTime<Utc>,
+    next_event: &mut i64,
+) -> Result<bool, sqlx::Error> {
+    if !lapse(connection, incident).await? {
+        return Ok(false);
+    }
+    let line = TimelineRow {
+        incident: incident.to_owned(),
+        at: now,
+        kind: "given_back".to_owned(),
+        actor: actor.to_owned(),
+        text: format!("given back by {actor}: nobody has it"),
+    };
+    timeline(connection, &line, next_event).await?;
+    action(connection, actor, "give_back", incident, now).await?;
+    Ok(true)
 }
 
 /// See [`crate::store::Store::acknowledge`].

@@ -34,6 +34,9 @@ pub(in crate::store) async fn decide(
         for row in ended.into_iter().chain(open) {
             incident(connection, row).await?;
         }
+        for id in &record.lapsed {
+            lapse(connection, id).await?;
+        }
         for row in &record.holds {
             hold(connection, row).await?;
         }
@@ -109,7 +112,8 @@ async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<()
     Ok(())
 }
 
-/// Saves an incident whole. An acknowledgement is never taken back by a turn that had not heard of it.
+/// Saves an incident whole. Who has it is left as it is: that is written before anybody is answered, and a turn may not have
+/// heard of it yet.
 async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(), sqlx::Error> {
     let into = match &row.resolve_cause {
         Some(ResolveCause::Absorbed { into }) => Some(into.as_str()),
@@ -126,8 +130,6 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
          rule_file = excluded.rule_file, rule_line = excluded.rule_line, rule_commit = excluded.rule_commit, \
          resolved_at = excluded.resolved_at, resolve_cause = excluded.resolve_cause, \
          absorbed_into = excluded.absorbed_into, course = excluded.course, \
-         acknowledged_by = COALESCE(incidents.acknowledged_by, excluded.acknowledged_by), \
-         acknowledged_at = COALESCE(incidents.acknowledged_at, excluded.acknowledged_at), \
          sequence = CASE WHEN incidents.sequence > excluded.sequence THEN incidents.sequence ELSE excluded.sequence END",
     )
     .bind(&row.id)
@@ -156,6 +158,18 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
         Some(at) => let_go(connection, &row.id, at.timestamp_micros()).await,
         None => Ok(()),
     }
+}
+
+/// Nobody has an open incident any more; false where nobody had, or it is over.
+pub(in crate::store) async fn lapse(connection: &mut SqliteConnection, incident: &str) -> Result<bool, sqlx::Error> {
+    let given = sqlx::query(
+        "UPDATE incidents SET acknowledged_by = NULL, acknowledged_at = NULL \
+         WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NOT NULL",
+    )
+    .bind(incident)
+    .execute(connection)
+    .await?;
+    Ok(given.rows_affected() > 0)
 }
 
 /// Writes a hold, or its end.

@@ -41,6 +41,12 @@ pub(in crate::store) enum Work {
         actor: String,
         now: DateTime<Utc>,
     },
+    GiveBack {
+        incident: String,
+        actor: String,
+        now: DateTime<Utc>,
+    },
+    LinkKey,
     MakeSilence {
         silence: Box<Silence>,
         now: DateTime<Utc>,
@@ -73,6 +79,7 @@ pub(in crate::store) enum CommitAnswer {
     Count(u64),
     Claims(Vec<Claim>),
     FirstSeen(HashMap<MonitorId, DateTime<Utc>>),
+    Key(Vec<u8>),
 }
 
 /// Work and whom to answer.

@@ -325,6 +325,11 @@ impl Writer {
                     config_history::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
                 CommitAnswer::Changed(changed)
             }
+            Work::GiveBack { incident, actor, now } => {
+                let given = config_history::give_back(connection, &incident, &actor, now, &mut self.next_event).await?;
+                CommitAnswer::Changed(given)
+            }
+            Work::LinkKey => CommitAnswer::Key(config_history::link_key(connection).await?),
             Work::MakeSilence { silence, now } => {
                 CommitAnswer::Changed(silence::make(connection, &silence, now).await?)
             }

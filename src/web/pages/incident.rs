@@ -214,6 +214,8 @@ fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
         ("over", _) => "Somebody was faster: it is taken or over already.",
         ("away", _) => "That could not be written down just now. Try again in a moment.",
         ("who", _) => "Say who takes it.",
+        ("given", _) => "Given back: nobody has it, and reminders go on.",
+        ("not_yours", _) => "It is over, or nobody had it.",
         ("silenced", _) => "Silenced: nobody is told of it meanwhile. Its end is told where anybody heard of it.",
         ("why", _) => "Not silenced: say who you are, and why.",
         _ => return None,

@@ -9,6 +9,7 @@ pub(crate) mod choices;
 
 pub(crate) mod fleet;
 pub(crate) mod silences;
+pub(crate) mod take;
 pub(crate) mod incident;
 pub(crate) mod incidents;
 pub(crate) mod monitor;
