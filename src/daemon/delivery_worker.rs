@@ -20,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::clock::{Clock, lived};
 use crate::deliver::ack_link::AckLinks;
-use crate::deliver::channel::ChannelSender;
+use crate::deliver::channel::{ChannelSender, Frozen};
+use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
 use crate::domain::reason::Severity;
@@ -29,8 +30,12 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt};
 
-/// A claim must not run out under a try that is still allowed to run.
-const _: () = assert!(LEASE.num_seconds() as u64 >= 2 * ATTEMPT_MAX.as_secs());
+/// A claim must not run out under a try that is still allowed to run, begun as late as may be.
+const _: () = assert!(LEASE.num_seconds() as u64 > CLAIM_AGE_MAX.as_secs() + ATTEMPT_MAX.as_secs());
+
+/// How old a claim may be when its message is written: half of a lease, the other half of which is left for the answer.
+/// A machine that slept in between writes nothing under it, so that nothing comes behind what tells of its end.
+const CLAIM_AGE_MAX: Duration = Duration::from_secs(15);
 
 /// Tries in flight at once: 200 receivers that hang leave room for others.
 const IN_FLIGHT_MAX: usize = 256;
@@ -70,8 +75,8 @@ impl DeliveryWorker {
         let mut clock = Clock::default();
         while !shutdown.is_cancelled() {
             let woken = changed.notified();
-            let now = Utc::now();
-            let pause = match self.turn(&mut flights, &mut clock, now, &shutdown).await {
+            let (now, alive) = (Utc::now(), lived());
+            let pause = match self.turn(&mut flights, &mut clock, (now, alive), &shutdown).await {
                 Ok(next) => {
                     failures = 0;
                     next.map_or(LOOK_EVERY, |at| until(at, now))
@@ -98,13 +103,13 @@ impl DeliveryWorker {
         &self,
         flights: &mut InFlight,
         clock: &mut Clock,
-        now: DateTime<Utc>,
+        (now, alive): (DateTime<Utc>, Duration),
         shutdown: &CancellationToken,
     ) -> Result<Option<DateTime<Utc>>, StoreError> {
-        if clock.was_set_back(now, lived()) {
+        if clock.was_set_back(now, alive) {
             self.store.reckon_anew(now).await?;
         }
-        clock.read(now, lived());
+        clock.read(now, alive);
         let mut outlook = self.store.outlook(now, &flights.claiming()).await?;
         if outlook.fallback_at.is_some_and(|at| at <= now) {
             let woken = self.store.wake_fallbacks(now).await?;
@@ -117,7 +122,7 @@ impl DeliveryWorker {
                 break;
             }
             for claim in claims {
-                flights.start(self.clone(), claim, now, shutdown.clone());
+                flights.start(self.clone(), claim, (now, alive), shutdown.clone());
             }
             outlook = self.store.outlook(now, &flights.claiming()).await?;
         }
@@ -126,21 +131,33 @@ impl DeliveryWorker {
         Ok(claim_at.into_iter().chain(outlook.fallback_at).min())
     }
 
-    /// One try, and its record; whether it was accepted.
-    async fn deliver(self, claim: Claim, started_at: DateTime<Utc>, shutdown: CancellationToken) -> bool {
+    /// One try, and its record; whether it was accepted. None where it came to no try: the claim had grown too old before
+    /// anything was written, and is given back. `claimed` is the time lived at the claim.
+    async fn deliver(
+        self,
+        claim: Claim,
+        (started_at, claimed): (DateTime<Utc>, Duration),
+        shutdown: CancellationToken,
+    ) -> Option<bool> {
         let began = Instant::now();
         let fleet = Arc::clone(&self.fleet.borrow());
         let receiver = fleet.receiver(&claim.receiver).cloned();
+        let permit = WritePermit::while_holds(move || lived().saturating_sub(claimed) <= CLAIM_AGE_MAX);
         let end = match &receiver {
             Some(receiver) => {
                 let payload = match fleet.is_public {
                     true => self.links.with_link(&claim.payload, &claim.receiver, &fleet.public_url),
                     false => claim.payload.clone(),
                 };
-                self.sender.attempt(&fleet, receiver, &claim.notification, &payload, started_at).await
+                let message = Frozen { id: &claim.notification, payload: &payload };
+                self.sender.attempt_while(&permit, &fleet, receiver, message, started_at).await
             }
             None => AttemptEnd::Refused { why: format!("receiver '{}' is no longer declared", claim.receiver) },
         };
+        if permit.was_withheld() {
+            self.hand_back(&claim).await;
+            return None;
+        }
         // By the clock as it is now: what follows is reckoned from here, and it may have been set meanwhile.
         let ended_at = Utc::now();
         let started_at = ended_at - began.elapsed();
@@ -151,7 +168,16 @@ impl DeliveryWorker {
         let Claim { delivery, lease, .. } = claim;
         let is_accepted = end == AttemptEnd::Accepted;
         self.record(Attempted { delivery, lease, started_at, ended_at, end, next, stand_ins }, shutdown).await;
-        is_accepted
+        Some(is_accepted)
+    }
+
+    /// Gives back a claim under which nothing was written. Where the store does not take that, its lease runs out.
+    async fn hand_back(&self, claim: &Claim) {
+        let (notification, receiver) = (&claim.notification, &claim.receiver);
+        tracing::warn!(%notification, %receiver, "a claim grew too old before it was written; it is claimed anew");
+        if let Err(error) = self.store.hand_back(&claim.delivery, &claim.lease).await {
+            tracing::warn!(%error, %notification, %receiver, "it waits for the end of its lease");
+        }
     }
 
     /// Records a try, however long the store takes: an unrecorded success would be sent again.
@@ -224,7 +250,7 @@ fn until(at: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
 
 #[derive(Debug, Default)]
 struct InFlight {
-    tasks: JoinSet<bool>,
+    tasks: JoinSet<Option<bool>>,
     /// Receiver and delivery, by task.
     manifest: HashMap<Id, (String, String)>,
     /// Receivers whose last try was accepted; at most as many as there ever were.
@@ -232,9 +258,15 @@ struct InFlight {
 }
 
 impl InFlight {
-    fn start(&mut self, worker: DeliveryWorker, claim: Claim, now: DateTime<Utc>, shutdown: CancellationToken) {
+    fn start(
+        &mut self,
+        worker: DeliveryWorker,
+        claim: Claim,
+        at: (DateTime<Utc>, Duration),
+        shutdown: CancellationToken,
+    ) {
         let aboard = (claim.receiver.clone(), claim.delivery.clone());
-        let task = self.tasks.spawn(worker.deliver(claim, now, shutdown));
+        let task = self.tasks.spawn(worker.deliver(claim, at, shutdown));
         self.manifest.insert(task.id(), aboard);
     }
 
@@ -265,15 +297,15 @@ impl InFlight {
             Some(Ok(ended)) => ended,
             Some(Err(error)) => {
                 tracing::error!(%error, "a try broke down; it is repeated after its lease");
-                (error.id(), false)
+                (error.id(), Some(false))
             }
         };
         let Some((receiver, _)) = self.manifest.remove(&id) else { return };
-        if is_accepted {
-            self.proven.insert(receiver);
-        } else {
-            self.proven.remove(&receiver);
-        }
+        match is_accepted {
+            Some(true) => self.proven.insert(receiver),
+            Some(false) => self.proven.remove(&receiver),
+            None => false,
+        };
     }
 
     async fn all_finished(&mut self) {
@@ -284,85 +316,4 @@ impl InFlight {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::receiver::Channel;
-
-    fn receiver(name: &str) -> Arc<Receiver> {
-        Arc::new(Receiver {
-            name: name.to_owned(),
-            channel: Channel::Email { to: vec!["sre@example.org".to_owned()] },
-            line: 1,
-            definition_hash: String::new(),
-        })
-    }
-
-    fn fleet(receivers: &[&str], internal: &[&str]) -> Fleet {
-        Fleet {
-            receivers: receivers.iter().map(|name| receiver(name)).collect(),
-            internal: internal.iter().map(|name| (*name).to_owned()).collect(),
-            ..Fleet::default()
-        }
-    }
-
-    struct Row {
-        sentence: &'static str,
-        receivers: &'static [&'static str],
-        severity: Severity,
-        end: AttemptEnd,
-        fallback: Option<&'static str>,
-        age_seconds: i64,
-        expected: (&'static str, &'static [&'static str]),
-    }
-
-    fn check(row: Row) {
-        let promised_at = DateTime::from_timestamp(1_790_000_000, 0).unwrap();
-        let claim = Claim {
-            delivery: "d".to_owned(),
-            notification: "n".to_owned(),
-            payload: String::new(),
-            receiver: "oncall".to_owned(),
-            fallback: row.fallback.map(str::to_owned),
-            severity: row.severity,
-            lease: "l".to_owned(),
-            tries: 2,
-            promised_at,
-        };
-        let fleet = fleet(row.receivers, &["oncall", "admin"]);
-        let receiver = fleet.receiver("oncall").cloned();
-        let now = promised_at + chrono::TimeDelta::seconds(row.age_seconds);
-        let (next, stand_ins) = decide(&claim, &row.end, &fleet, receiver.as_deref(), now, 0.5);
-        let next = match next {
-            NextAttempt::Sent => "sent".to_owned(),
-            NextAttempt::Dead => "dead".to_owned(),
-            NextAttempt::Retry(at) => format!("in {} s", (at - now).num_seconds()),
-        };
-        let stand_ins: Vec<&str> = stand_ins.iter().map(String::as_str).collect();
-        assert_eq!((next.as_str(), &stand_ins[..]), row.expected, "{}", row.sentence);
-    }
-
-    #[test]
-    fn what_follows_a_try() {
-        let failed = || AttemptEnd::Failed { why: "503".to_owned(), retry_after: None };
-        let asked = || AttemptEnd::Failed { why: "429".to_owned(), retry_after: Some(Duration::from_secs(90)) };
-        let refused = || AttemptEnd::Refused { why: "410".to_owned() };
-        let all: &[&str] = &["oncall", "mail", "admin"];
-        let (page, ticket) = (Severity::Page, Severity::Ticket);
-        #[rustfmt::skip]
-        let rows = [
-            Row { sentence: "a yes ends it", receivers: all, severity: page, end: AttemptEnd::Accepted, fallback: Some("mail"), age_seconds: 500, expected: ("sent", &[]) },
-            Row { sentence: "a failure is tried again by the schedule", receivers: all, severity: page, end: failed(), fallback: Some("mail"), age_seconds: 20, expected: ("in 15 s", &[]) },
-            Row { sentence: "what the receiver asks for is honoured", receivers: all, severity: page, end: asked(), fallback: None, age_seconds: 20, expected: ("in 90 s", &[]) },
-            Row { sentence: "a page unheard for two minutes wakes the fallback, and is tried on", receivers: all, severity: page, end: failed(), fallback: Some("mail"), age_seconds: 120, expected: ("in 15 s", &["mail"]) },
-            Row { sentence: "a ticket waits longer", receivers: all, severity: ticket, end: failed(), fallback: Some("mail"), age_seconds: 120, expected: ("in 15 s", &[]) },
-            Row { sentence: "a refusal wakes the fallback at once, whatever the severity", receivers: all, severity: ticket, end: refused(), fallback: Some("mail"), age_seconds: 1, expected: ("in 15 s", &["mail"]) },
-            Row { sentence: "a refusal without a fallback is tried on", receivers: all, severity: page, end: refused(), fallback: None, age_seconds: 1, expected: ("in 15 s", &[]) },
-            Row { sentence: "after a day it is given up, and the fallback hears even a ticket", receivers: all, severity: ticket, end: failed(), fallback: Some("mail"), age_seconds: 86_400, expected: ("dead", &["mail"]) },
-            Row { sentence: "a receiver gone from the file hands over to its fallback", receivers: &["mail", "admin"], severity: ticket, end: refused(), fallback: Some("mail"), age_seconds: 1, expected: ("dead", &["mail"]) },
-            Row { sentence: "else to those who hear of our own trouble", receivers: &["admin"], severity: ticket, end: refused(), fallback: Some("mail"), age_seconds: 1, expected: ("dead", &["admin"]) },
-            Row { sentence: "also where it never had a fallback", receivers: &["admin"], severity: ticket, end: refused(), fallback: None, age_seconds: 1, expected: ("dead", &["admin"]) },
-            Row { sentence: "with nobody left it waits for a better file", receivers: &[], severity: page, end: refused(), fallback: None, age_seconds: 1, expected: ("in 15 s", &[]) },
-        ];
-        rows.into_iter().for_each(check);
-    }
-}
+mod tests;

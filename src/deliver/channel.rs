@@ -7,6 +7,7 @@ use crate::deliver::message::Message;
 use crate::deliver::services::{discord, ntfy, pagerduty, slack, teams};
 use crate::deliver::trust;
 use crate::deliver::webhook::{Post, Proof, WebhookClient};
+use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::{Fleet, Heartbeat};
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::receiver::{Channel, Receiver};
@@ -18,6 +19,15 @@ use serde_json::Value;
 pub struct ChannelSender {
     hooks: WebhookClient,
     post: Mailer,
+}
+
+/// A message as it was written at the decision.
+#[derive(Debug, Clone, Copy)]
+pub struct Frozen<'a> {
+    /// The notification's id, constant over attempts and receivers.
+    pub id: &'a str,
+    /// Its bytes.
+    pub payload: &'a str,
 }
 
 impl ChannelSender {
@@ -47,7 +57,20 @@ impl ChannelSender {
         payload: &str,
         now: DateTime<Utc>,
     ) -> AttemptEnd {
-        let post = |proof| Post { id, body: payload, at: now, proof, at_root: false };
+        self.attempt_while(&WritePermit::always(), fleet, receiver, Frozen { id, payload }, now).await
+    }
+
+    /// The same, of which nothing is written once the permit holds no more: it says then that it was withheld, and the
+    /// attempt was none.
+    pub async fn attempt_while(
+        &self,
+        permit: &WritePermit,
+        fleet: &Fleet,
+        receiver: &Receiver,
+        Frozen { id, payload }: Frozen<'_>,
+        now: DateTime<Utc>,
+    ) -> AttemptEnd {
+        let post = |proof| Post { id, body: payload, at: now, proof, at_root: false, permit };
         match &receiver.channel {
             Channel::Webhook { url, secrets } => {
                 self.hooks.send(&fleet.allow_private, url, post(Proof::Standard(secrets))).await
@@ -67,10 +90,11 @@ impl ChannelSender {
             }
             // Boxed: a mail's conversation is large, and every webhook's future would carry its size.
             Channel::Email { to } => {
-                Box::pin(self.post.send(fleet.smtp.as_ref(), &receiver.name, to, id, payload)).await
+                Box::pin(self.post.send(permit, fleet.smtp.as_ref(), (&receiver.name, to), id, payload)).await
             }
         }
     }
+
     /// One attempt to bring a message to a service of others, as it takes it; the exchange is a webhook's.
     async fn rendered(
         &self,

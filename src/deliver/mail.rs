@@ -14,6 +14,7 @@ use lettre::message::{Mailbox, MessageBuilder};
 
 use crate::deliver::message::Message;
 use crate::deliver::smtp::{MailMessage, SmtpClient};
+use crate::deliver::write_permit::WritePermit;
 use crate::deliver::{briefing, plain};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::receiver::Smtp;
@@ -33,12 +34,12 @@ impl Mailer {
         Self { carrier: SmtpClient::new(roots) }
     }
 
-    /// One attempt to bring a message to every recipient; `receiver` is the name it has in the file.
+    /// One attempt to bring a message to every recipient of a receiver, which is known by its name in the file.
     pub(crate) async fn send(
         &self,
+        permit: &WritePermit,
         smtp: Option<&Smtp>,
-        receiver: &str,
-        to: &[String],
+        (receiver, to): (&str, &[String]),
         id: &str,
         payload: &str,
     ) -> AttemptEnd {
@@ -53,7 +54,7 @@ impl Mailer {
             Ok(mail) => mail,
             Err(why) => return refused(&why),
         };
-        match tokio::time::timeout(ATTEMPT_MAX, self.carrier.send(smtp, &mail)).await {
+        match tokio::time::timeout(ATTEMPT_MAX, self.carrier.send(smtp, &mail, permit)).await {
             Ok(end) => end,
             Err(_) => AttemptEnd::Failed {
                 why: format!("the mail server did not finish within {} s", ATTEMPT_MAX.as_secs()),

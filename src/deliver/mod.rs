@@ -8,7 +8,7 @@
 //! Read: `message` (the contract), `channel` (one attempt), `ack_link` (the link each receiver gets), then the two ways out, `webhook` with
 //! its `signature` and `mail` with its `smtp` conversation; `services`, which render it for chats and pagers of others
 //! from the parts that `briefing` has of it; `internal` with its
-//! closed list `internal_alert` and its `queue`; `runbook`; and, at the bottom, `plain` and `trust`.
+//! closed list `internal_alert` and its `queue`; `runbook`; and, at the bottom, `plain`, `trust` and `write_permit`.
 
 pub mod ack_link;
 pub(crate) mod briefing;
@@ -25,3 +25,4 @@ pub(crate) mod smtp;
 pub mod internal_alert;
 pub(crate) mod trust;
 pub(crate) mod webhook;
+pub mod write_permit;

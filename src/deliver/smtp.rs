@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 
 use crate::deliver::plain;
+use crate::deliver::write_permit::WritePermit;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::receiver::{Smtp, SmtpTls};
 
@@ -50,18 +51,18 @@ impl SmtpClient {
     }
 
     /// One attempt; the caller bounds its time.
-    pub(crate) async fn send(&self, smtp: &Smtp, letter: &MailMessage) -> AttemptEnd {
-        match self.converse(smtp, letter).await {
+    pub(crate) async fn send(&self, smtp: &Smtp, letter: &MailMessage, permit: &WritePermit) -> AttemptEnd {
+        match self.converse(smtp, letter, permit).await {
             Ok(()) => AttemptEnd::Accepted,
             Err(trouble) => trouble.into_end(),
         }
     }
 
-    async fn converse(&self, smtp: &Smtp, letter: &MailMessage) -> Result<(), SmtpFailure> {
+    async fn converse(&self, smtp: &Smtp, letter: &MailMessage, permit: &WritePermit) -> Result<(), SmtpFailure> {
         let open: Vec<&Address> = letter.to.iter().filter(|to| !self.has_taken(&letter.key, to)).collect();
         if !open.is_empty() {
             let mut connection = self.connect(smtp).await?;
-            let handed = hand_over(&mut connection, letter, &open).await;
+            let handed = hand_over(&mut connection, letter, &open, permit).await;
             // Remembered before the parting: whatever happens there, the mail is settled.
             let trouble = match handed {
                 Ok(handed) => {
@@ -144,6 +145,7 @@ async fn hand_over(
     connection: &mut AsyncSmtpConnection,
     letter: &MailMessage,
     open: &[&Address],
+    permit: &WritePermit,
 ) -> Result<Handed, SmtpFailure> {
     connection.command(Mail::new(Some(letter.from.clone()), Vec::new())).await?;
     let mut handed = Handed { taken: Vec::new(), trouble: None };
@@ -158,6 +160,7 @@ async fn hand_over(
     if handed.taken.is_empty() {
         return Ok(handed);
     }
+    permit.ask().map_err(|late| SmtpFailure { permanent: false, why: late.to_string() })?;
     connection.command(Data).await?;
     connection.message(&letter.bytes).await?;
     Ok(handed)

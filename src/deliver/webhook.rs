@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use parking_lot::Mutex;
@@ -13,6 +14,7 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls::ClientConfig;
 
+use crate::deliver::write_permit::{Withheld, WritePermit};
 use crate::deliver::{plain, signature};
 use crate::domain::fleet::{Heartbeat, Network};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
@@ -70,7 +72,7 @@ impl WebhookClient {
         &self,
         allow: &[Network],
         address: &Address,
-        Post { id, body, at, proof, at_root }: Post<'_>,
+        Post { id, body, at, proof, at_root, permit }: Post<'_>,
     ) -> Result<WebhookAnswer, AttemptEnd> {
         let allowed = networks(allow);
         let mut url = guarded_url(address, &allowed)?;
@@ -90,7 +92,9 @@ impl WebhookClient {
         if let Proof::Bearer(token) = proof {
             request = request.bearer_auth(token.expose());
         }
-        let response = request.body(body.to_owned()).send().await.map_err(|error| ending(&error))?;
+        permit.ask().map_err(|late| failed(late.to_string()))?;
+        let body = reqwest::Body::wrap(permit.body(Bytes::copy_from_slice(body.as_bytes())));
+        let response = request.body(body).send().await.map_err(|error| ending(&error))?;
         Ok(WebhookAnswer::read(response, address, proof.secrets()).await)
     }
 
@@ -125,6 +129,8 @@ pub(crate) struct Post<'a> {
     pub(crate) proof: Proof<'a>,
     /// Whether it goes to the root of the address's server: the path names no place then.
     pub(crate) at_root: bool,
+    /// Asked before anything is written.
+    pub(crate) permit: &'a WritePermit,
 }
 
 /// By what a receiver knows us. Its secrets are masked in what is kept of the answer.
@@ -238,6 +244,9 @@ fn ending(error: &reqwest::Error) -> AttemptEnd {
     while let Some(cause) = source {
         if let Some(refusal) = cause.downcast_ref::<Refusal>() {
             return refused(refusal.to_string());
+        }
+        if let Some(late) = cause.downcast_ref::<Withheld>() {
+            return failed(late.to_string());
         }
         source = cause.source();
     }

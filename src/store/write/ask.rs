@@ -96,6 +96,15 @@ impl Store {
         self.ask(Work::Attempted(Box::new(attempted))).await.map(drop)
     }
 
+    /// Gives back a claim under which nothing was written: it is due again at once, and counts as no try.
+    ///
+    /// # Errors
+    /// Where the database does not answer; it is then due again after its lease.
+    pub async fn hand_back(&self, delivery: &str, lease: &str) -> Result<(), StoreError> {
+        let work = Work::HandBack { delivery: delivery.to_owned(), lease: lease.to_owned() };
+        self.ask(work).await.map(drop)
+    }
+
     /// Wakes the fallback of every page that nobody took in time; answers how many were woken.
     ///
     /// # Errors

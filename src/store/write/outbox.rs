@@ -306,6 +306,22 @@ fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
     })
 }
 
+/// Hands back a claim that came to nothing; see `Store::hand_back`. Only its holder can.
+pub(in crate::store) async fn hand_back(
+    connection: &mut SqliteConnection,
+    delivery: &str,
+    lease: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE id = $1 AND lease = $2 AND state = 'pending'",
+    )
+    .bind(delivery)
+    .bind(lease)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Records a try; see `Store::attempted`.
 pub(in crate::store) async fn attempted(
     connection: &mut SqliteConnection,

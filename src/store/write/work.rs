@@ -25,6 +25,10 @@ pub(in crate::store) enum Work {
         claiming: Claiming,
     },
     Attempted(Box<Attempted>),
+    HandBack {
+        delivery: String,
+        lease: String,
+    },
     WakeFallbacks {
         now: DateTime<Utc>,
     },

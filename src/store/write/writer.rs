@@ -311,6 +311,10 @@ impl Writer {
                 outbox::attempted(connection, &attempted).await?;
                 CommitAnswer::Done
             }
+            Work::HandBack { delivery, lease } => {
+                outbox::hand_back(connection, &delivery, &lease).await?;
+                CommitAnswer::Done
+            }
             Work::WakeFallbacks { now } => CommitAnswer::Count(enqueue::wake_fallbacks(connection, now).await?),
             Work::ReckonAnew { now } => CommitAnswer::Count(outbox::reckon_anew(connection, now).await?),
             Work::Replay { delivery, actor, now } => {
