@@ -1,4 +1,5 @@
-//! A message as a plain-text mail, for someone who is woken at three in the morning.
+//! A message as a mail, for someone who is woken at three in the morning: as text first, and as HTML for readers that
+//! show it.
 //!
 //! Everything in a mail follows from the frozen message and the receiver, the date and the ids
 //! included, so every attempt has the same bytes. Mails of one incident form a thread: the first
@@ -9,8 +10,8 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 use lettre::Address;
-use lettre::message::header::{ContentType, HeaderName, HeaderValue, MIME_VERSION_1_0};
-use lettre::message::{Mailbox, MessageBuilder};
+use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
+use lettre::message::{Body, Mailbox, MessageBuilder, MultiPart, SinglePart};
 
 use crate::deliver::message::Message;
 use crate::deliver::smtp::{MailMessage, SmtpClient};
@@ -20,6 +21,10 @@ use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::receiver::Smtp;
 use rustls::pki_types::CertificateDer;
 
+mod html;
+
+/// Characters of an id in a header: 36 as a rule, and what parts a mail's alternatives may have 70 with ours (RFC 2046).
+const ID_CHARS_MAX: usize = 60;
 /// Characters of a subject: longer ones are cut by every reader anyway.
 const SUBJECT_CHARS_MAX: usize = 160;
 
@@ -78,9 +83,24 @@ pub(crate) fn compose(message: &Message, smtp: &Smtp, to: &[String], key: &str) 
         builder = builder.to(mailbox);
     }
     let built = headed(builder, message, from.email.domain())
-        .body(body(message))
+        .multipart(alternatives(message)?)
         .map_err(|error| plain::line(&error.to_string(), 200))?;
     Ok(MailMessage { key: key.to_owned(), from: from.email, to: recipients, bytes: built.formatted() })
+}
+
+/// The text, and the same as HTML: a reader shows the last that it can. What parts them is no secret, and occurs in neither,
+/// since `=` is written as `=3D` in both.
+fn alternatives(message: &Message) -> Result<MultiPart, String> {
+    let part = |kind: ContentType, text: String| {
+        let encoded = Body::new_with_encoding(text, ContentTransferEncoding::QuotedPrintable);
+        let encoded = encoded.map_err(|_| "the mail cannot be written as quoted-printable".to_owned())?;
+        Ok::<_, String>(SinglePart::builder().header(kind).body(encoded))
+    };
+    let html = html::page(message, &rule(message).unwrap_or_default(), &parting(message));
+    Ok(MultiPart::alternative()
+        .boundary(format!("=_serin-{}", id_part(&message.id)))
+        .singlepart(part(ContentType::TEXT_PLAIN, body(message))?)
+        .singlepart(part(ContentType::TEXT_HTML, html)?))
 }
 
 /// Everything above the body; nothing in here depends on the moment of sending.
@@ -91,8 +111,6 @@ fn headed(builder: MessageBuilder, message: &Message, domain: &str) -> MessageBu
     let mut builder = builder
         .date(SystemTime::from(date))
         .subject(subject(message))
-        .header(MIME_VERSION_1_0)
-        .header(ContentType::TEXT_PLAIN)
         .raw_header(raw("Auto-Submitted", "auto-generated"))
         .raw_header(raw("X-Auto-Response-Suppress", "All"))
         .raw_header(raw("X-Serin-Event", &message.event))
@@ -116,7 +134,7 @@ fn raw(name: &'static str, value: &str) -> HeaderValue {
 
 /// The part of an id that may stand before the `@`.
 fn id_part(id: &str) -> String {
-    id.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).take(100).collect()
+    id.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).take(ID_CHARS_MAX).collect()
 }
 
 /// `[page] docs: …`, `[resolved] docs: …`: one line.
@@ -137,12 +155,21 @@ fn body(message: &Message) -> String {
     }
     text.push('\n');
     table(&mut text, &pointers(message));
-    text.push_str("\n-- \nSerin");
-    if message.incident.is_some() {
-        text.push_str(". Everything about this incident is in this thread; its end will be told here too");
-    }
-    text.push_str(".\n");
+    let _ = writeln!(text, "\n-- \n{}", parting(message));
     text
+}
+
+/// The last words.
+fn parting(message: &Message) -> String {
+    let thread = ". Everything about this incident is in this thread; its end will be told here too";
+    format!("Serin{}.", if message.incident.is_some() { thread } else { "" })
+}
+
+/// Where the rule that led here stands.
+fn rule(message: &Message) -> Option<String> {
+    let rule = message.rule.as_ref()?;
+    let commit = rule.commit.as_deref().map(|commit| format!(" at {commit}")).unwrap_or_default();
+    Some(format!("{}:{}{commit}", rule.file, rule.line))
 }
 
 fn pointers(message: &Message) -> Vec<(&'static str, String)> {
@@ -150,10 +177,7 @@ fn pointers(message: &Message) -> Vec<(&'static str, String)> {
     if let Some(url) = message.incident.as_ref().and_then(|incident| incident.url.clone()) {
         found.push(("Incident", url));
     }
-    if let Some(rule) = &message.rule {
-        let commit = rule.commit.as_deref().map(|commit| format!(" at {commit}")).unwrap_or_default();
-        found.push(("Rule", format!("{}:{}{commit}", rule.file, rule.line)));
-    }
+    found.extend(rule(message).map(|rule| ("Rule", rule)));
     if let Some(command) = &message.reproduce {
         found.push(("See it", command.clone()));
     }
@@ -242,6 +266,40 @@ mod tests {
         for (part, sentence) in rows {
             assert!(body.contains(part), "a mail says {sentence}: {body}");
         }
+    }
+
+    #[test]
+    fn a_mail_has_its_text_first_and_the_same_as_html() {
+        let mail = text(&message("incident.opened", 1));
+        let parsed = mail_parser::MessageParser::default().parse(mail.as_bytes()).unwrap();
+        assert!(header(&mail, "Content-Type").unwrap().starts_with("multipart/alternative;"), "{mail}");
+        assert_eq!((parsed.text_body_count(), parsed.html_body_count()), (1, 1));
+        assert_eq!(parsed.attachment_count(), 0, "nothing hangs on it");
+        let plain = parsed.body_text(0).unwrap();
+        assert_eq!(
+            plain.replace("\r\n", "\n"),
+            body(&message("incident.opened", 1)),
+            "the text says everything by itself"
+        );
+        assert!(parsed.body_html(0).unwrap().contains("<h1"));
+        assert!(
+            mail.find("text/plain").unwrap() < mail.find("text/html").unwrap(),
+            "the last is shown where it can be"
+        );
+        assert!(mail.lines().all(|line| line.len() <= 200), "no server breaks a line of it");
+    }
+
+    #[test]
+    fn hostile_text_makes_no_part() {
+        let mut hostile = message("incident.opened", 1);
+        let part = "--=_serin-n-1\r\nContent-Type: text/html\r\n\r\n<script>alert(1)</script>";
+        hostile.summary = part.into();
+        hostile.evidence.0.push((part.into(), part.into()));
+        let mail = text(&hostile);
+        let parsed = mail_parser::MessageParser::default().parse(mail.as_bytes()).unwrap();
+        assert_eq!(parsed.parts.len(), 3, "the two, and what holds them");
+        assert!(parsed.body_text(0).unwrap().contains("--=_serin-n-1"), "it stays text");
+        assert!(!parsed.body_html(0).unwrap().contains("<script"));
     }
 
     #[test]
