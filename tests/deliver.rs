@@ -14,6 +14,7 @@ use serin::deliver::channel::ChannelSender;
 use serin::deliver::internal::InternalAlerts;
 use serin::deliver::internal_alert::InternalAlert;
 use serin::deliver::message::{Message, freeze};
+use serin::domain::body_template::BodyTemplate;
 use serin::domain::fleet::{Fleet, Network};
 use serin::domain::incident::Incident;
 use serin::domain::monitor::MonitorId;
@@ -21,7 +22,7 @@ use serin::domain::outcome::Evidence;
 use serin::domain::paging::delivery::AttemptEnd;
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::reason::FailureReason;
-use serin::domain::receiver::{Channel, Receiver, Smtp, SmtpTls};
+use serin::domain::receiver::{Channel, Receiver, Smtp, SmtpTls, WebhookForm};
 use serin::domain::rules::RulePlace;
 use serin::domain::secret::{Address, Secret};
 use serin::domain::signal::Signal;
@@ -110,7 +111,7 @@ fn hook(url: &str, secrets: &[&str]) -> Receiver {
     let url = Address { shown: "${env:HOOK}".into(), resolved: Secret::new(url) };
     Receiver {
         name: "oncall".into(),
-        channel: Channel::Webhook { url, secrets },
+        channel: Channel::Webhook { url, secrets, form: Box::default() },
         line: 1,
         definition_hash: String::new(),
     }
@@ -285,6 +286,36 @@ async fn recorder() -> (SocketAddr, tokio::sync::mpsc::UnboundedReceiver<(String
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(keep)).await });
     (address, seen)
+}
+
+#[tokio::test]
+async fn a_body_of_the_file_is_signed_and_the_same_at_every_attempt() {
+    let (address, mut posts) = recorder().await;
+    let template = BodyTemplate::Map(vec![
+        ("text".to_owned(), BodyTemplate::text("{tag}: {summary}").expect("a template")),
+        ("key".to_owned(), BodyTemplate::Secret(Secret::new(KEY))),
+    ]);
+    let form = WebhookForm { headers: vec![("x-team".to_owned(), Secret::new("sre"))], body: Some(template) };
+    let url = Address { shown: String::new(), resolved: Secret::new(&format!("http://{address}/hook")) };
+    let receiver = service(Channel::Webhook { url, secrets: vec![Secret::new(SECRET)], form: Box::new(form) });
+    let sender = ChannelSender::new().expect("a sender");
+    let fleet = fleet(&["127.0.0.0/8"], None, vec![]);
+    let payload = freeze(&notification("0199-n", 1, Event::IncidentOpened, HOSTILE));
+    let mut bodies = Vec::new();
+    for _ in 0..2 {
+        let end = soon("an answer", sender.attempt(&fleet, &receiver, "0199-n", &payload, Utc::now())).await;
+        assert_eq!(end, AttemptEnd::Accepted);
+        let (_, headers, body) = posts.recv().await.expect("a post");
+        assert_eq!(headers["x-team"], "sre");
+        let verifier = standardwebhooks::Webhook::new(SECRET).expect("a secret");
+        verifier.verify(body.as_bytes(), &headers).expect("what is sent is what is signed");
+        bodies.push(body);
+    }
+    assert_eq!(bodies[0], bodies[1]);
+    let body: serde_json::Value = serde_json::from_str(&bodies[0]).expect("JSON, whatever a server said");
+    let said = body["text"].as_str().expect("a text");
+    assert!(said.starts_with("page: docs: \"no\" Bcc: everybody@\u{200b}example.org"), "{said}");
+    assert_eq!(body["key"], KEY);
 }
 
 /// Where the bodies are kept that services got, for the types of their makers to judge: `tests/services/check.sh`.

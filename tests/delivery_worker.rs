@@ -146,7 +146,7 @@ fn fleet(address: SocketAddr, receivers: &[&str]) -> Fleet {
             Address { shown: "http://hook".to_owned(), resolved: Secret::new(&format!("http://{address}/{name}")) };
         Arc::new(Receiver {
             name: (*name).to_owned(),
-            channel: Channel::Webhook { url, secrets: Vec::new() },
+            channel: Channel::Webhook { url, secrets: Vec::new(), form: Box::default() },
             line: 1,
             definition_hash: String::new(),
         })

@@ -105,7 +105,7 @@ impl Tone {
 }
 
 /// An address that may be followed, as URLs are written: nothing in it ends it early.
-fn link(text: &str) -> Option<String> {
+pub(crate) fn link(text: &str) -> Option<String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     Some(url.as_str().replace('|', "%7C").replace('<', "%3C").replace('>', "%3E"))
 }

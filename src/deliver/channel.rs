@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::deliver::mail::Mailer;
 use crate::deliver::message::Message;
-use crate::deliver::services::{discord, ntfy, pagerduty, slack, teams};
+use crate::deliver::services::{discord, ntfy, pagerduty, slack, teams, templated};
 use crate::deliver::trust;
 use crate::deliver::webhook::{Post, Proof, WebhookClient};
 use crate::deliver::write_permit::WritePermit;
@@ -70,10 +70,16 @@ impl ChannelSender {
         Frozen { id, payload }: Frozen<'_>,
         now: DateTime<Utc>,
     ) -> AttemptEnd {
-        let post = |proof| Post { id, body: payload, at: now, proof, at_root: false, permit };
+        let post = |proof| Post { id, body: payload, at: now, proof, at_root: false, permit, form: None };
         match &receiver.channel {
-            Channel::Webhook { url, secrets } => {
-                self.hooks.send(&fleet.allow_private, url, post(Proof::Standard(secrets))).await
+            Channel::Webhook { url, secrets, form } => {
+                let post = Post { form: Some(form), ..post(Proof::Standard(secrets)) };
+                match &form.body {
+                    Some(template) => {
+                        self.rendered(fleet, url, post, |message| templated::body(message, template)).await
+                    }
+                    None => self.hooks.send(&fleet.allow_private, url, post).await,
+                }
             }
             Channel::Slack { url } => self.rendered(fleet, url, post(Proof::Address), slack::body).await,
             Channel::Discord { url } => self.rendered(fleet, url, post(Proof::Address), discord::body).await,

@@ -18,6 +18,7 @@ use crate::deliver::write_permit::{Withheld, WritePermit};
 use crate::deliver::{plain, signature};
 use crate::domain::fleet::{Heartbeat, Network};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
+use crate::domain::receiver::WebhookForm;
 use crate::domain::secret::{Address, Secret};
 use serin_outbound::guard::{self, Refusal};
 use serin_outbound::names::Guarded;
@@ -72,7 +73,7 @@ impl WebhookClient {
         &self,
         allow: &[Network],
         address: &Address,
-        Post { id, body, at, proof, at_root, permit }: Post<'_>,
+        Post { id, body, at, proof, at_root, permit, form }: Post<'_>,
     ) -> Result<WebhookAnswer, AttemptEnd> {
         let allowed = networks(allow);
         let mut url = guarded_url(address, &allowed)?;
@@ -89,13 +90,17 @@ impl WebhookClient {
                 request = request.header("webhook-signature", signed.map_err(|bad| refused(bad.to_string()))?);
             }
         }
+        for (name, value) in form.iter().flat_map(|form| &form.headers) {
+            request = request.header(name, value.expose());
+        }
         if let Proof::Bearer(token) = proof {
             request = request.bearer_auth(token.expose());
         }
         permit.ask().map_err(|late| failed(late.to_string()))?;
         let body = reqwest::Body::wrap(permit.body(Bytes::copy_from_slice(body.as_bytes())));
         let response = request.body(body).send().await.map_err(|error| ending(&error))?;
-        Ok(WebhookAnswer::read(response, address, proof.secrets()).await)
+        let hidden = proof.secrets().iter().chain(form.iter().flat_map(|form| form.secrets())).cloned();
+        Ok(WebhookAnswer::read(response, address, &hidden.collect::<Vec<_>>()).await)
     }
 
     /// The client for these networks, made anew when they changed.
@@ -131,6 +136,8 @@ pub(crate) struct Post<'a> {
     pub(crate) at_root: bool,
     /// Asked before anything is written.
     pub(crate) permit: &'a WritePermit,
+    /// What the file says of the request.
+    pub(crate) form: Option<&'a WebhookForm>,
 }
 
 /// By what a receiver knows us. Its secrets are masked in what is kept of the answer.

@@ -144,8 +144,11 @@ mod tests {
         let payload = opened().frozen();
         let message = Frozen { id: "n", payload: &payload };
         let (url, read) = listening().await;
-        let hook =
-            Channel::Webhook { url: Address { shown: String::new(), resolved: Secret::new(&url) }, secrets: vec![] };
+        let hook = Channel::Webhook {
+            url: Address { shown: String::new(), resolved: Secret::new(&url) },
+            secrets: vec![],
+            form: Box::default(),
+        };
         let rows =
             [(holding(0), "before it connects"), (holding(1), "once it is connected: the machine slept while it did")];
         for (permit, sentence) in rows {

@@ -96,9 +96,10 @@ impl<'a> Copying<'a> {
 
     fn receiver(&mut self, receiver: &'a Receiver) -> Receiver {
         let channel = match &receiver.channel {
-            Channel::Webhook { url, secrets } => Channel::Webhook {
+            Channel::Webhook { url, secrets, form } => Channel::Webhook {
                 url: self.address(url),
                 secrets: secrets.iter().map(|secret| self.secret(secret)).collect(),
+                form: form.clone(),
             },
             email @ Channel::Email { .. } => email.clone(),
             Channel::Discord { url } => Channel::Discord { url: self.address(url) },

@@ -24,6 +24,7 @@ pub mod server_profile;
 pub mod tools;
 pub mod pinned;
 pub mod calls;
+pub mod body_template;
 pub(crate) mod wording;
 pub mod fault;
 pub mod answer;

@@ -1,5 +1,6 @@
 //! Who can be told, and how each one is reached.
 
+use crate::domain::body_template::BodyTemplate;
 use crate::domain::secret::{Address, Secret};
 
 /// One entry of `receivers:`: whom routes name.
@@ -24,8 +25,10 @@ pub enum Channel {
         url: Address,
         /// Signing secrets, the first one current; each as written (`whsec_…` or plain text). May be empty: unsigned.
         secrets: Vec<Secret>,
+        /// What the file says of the request itself.
+        form: Box<WebhookForm>,
     },
-    /// A plain-text mail.
+    /// A mail, as text and as HTML.
     Email {
         /// Recipients, at least one.
         to: Vec<String>,
@@ -59,6 +62,23 @@ pub enum Channel {
         /// What lets us publish, where the topic is not open.
         token: Option<Secret>,
     },
+}
+
+/// What a webhook's request is made of beside what Standard Webhooks says; by default nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WebhookForm {
+    /// Further headers, in lower case; their values may be secrets.
+    pub headers: Vec<(String, Secret)>,
+    /// Its body; none: the message of the contract.
+    pub body: Option<BodyTemplate>,
+}
+
+impl WebhookForm {
+    /// What no record may show.
+    pub fn secrets(&self) -> Vec<&Secret> {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        headers.chain(self.body.iter().flat_map(BodyTemplate::secrets)).collect()
+    }
 }
 
 impl Channel {

@@ -56,7 +56,7 @@ fn the_file_of_the_design_loads() {
     assert_eq!(runbook(FailureReason::Timeout), "https://runbooks.example.org/mcp#timeout");
 
     let oncall = fleet.receiver("oncall").expect("it is declared");
-    let Channel::Webhook { url, secrets } = &oncall.channel else { panic!("it is a webhook") };
+    let Channel::Webhook { url, secrets, .. } = &oncall.channel else { panic!("it is a webhook") };
     assert_eq!(
         (&*url.shown, url.resolved.expose()),
         ("${env:ONCALL_URL}", "https://hooks.example.org/geheim-path?key=geheim-key")

@@ -245,6 +245,7 @@ fn hashes_stay_what_they_were() {
                     | "phone"
                     | "office"
                     | "pager"
+                    | "filled"
             )
         })
         .collect();

@@ -41,7 +41,7 @@ pub(in crate::config) fn auth(checker: &mut Checker<'_>, what: &str, node: &Node
         return Auth::default();
     };
     let bearer = fields.get("bearer").and_then(|entry| bearer(checker, what, entry));
-    let headers = fields.get("headers").map(|entry| headers(checker, what, entry)).unwrap_or_default();
+    let headers = fields.get("headers").map(|entry| headers(checker, what, entry, "the probe")).unwrap_or_default();
     let oauth = fields.get("oauth").and_then(|entry| oauth(checker, what, entry));
     let ways = ["bearer", "oauth"].into_iter().filter_map(|key| fields.get(key));
     let header =
@@ -82,8 +82,14 @@ fn bearer(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option
     Some(secret)
 }
 
-/// Names in lower case, with their values. What is a secret by its name stands outside the file.
-fn headers(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<(String, Secret)> {
+/// Names in lower case, with their values. What is a secret by its name stands outside the file. `writer` is who writes
+/// headers of its own.
+pub(in crate::config) fn headers(
+    checker: &mut Checker<'_>,
+    what: &str,
+    entry: &MapEntry<'_>,
+    writer: &str,
+) -> Vec<(String, Secret)> {
     let entries = checker.map(format_args!("'headers' of {what}"), &entry.value).unwrap_or_default();
     if entries.len() > HEADERS_MAX {
         let diagnostic = Diagnostic::new(entry.place, format!("{what} has {} headers", entries.len()));
@@ -94,8 +100,8 @@ fn headers(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<(
         let name = entry.key.to_ascii_lowercase();
         let diagnostic = if HeaderName::from_bytes(name.as_bytes()).is_err() {
             Some((format!("{} is no name of a header", quoted(&entry.key)), "such as `X-Api-Key`"))
-        } else if OURS.contains(&name.as_str()) || name.starts_with("mcp-") {
-            Some((format!("the probe writes the header {} itself", quoted(&entry.key)), "leave it out"))
+        } else if OURS.contains(&name.as_str()) || ["mcp-", "webhook-"].iter().any(|ours| name.starts_with(ours)) {
+            Some((format!("{writer} writes the header {} itself", quoted(&entry.key)), "leave it out"))
         } else if found.iter().any(|(known, _)| *known == name) {
             Some((format!("the header {} is given twice", quoted(&entry.key)), "keep one of the two"))
         } else {

@@ -77,7 +77,12 @@ const KEYS: &[(&str, &str)] = &[
     ("receivers.*.webhook.url", "Where it is sent."),
     ("receivers.*.webhook.secret", "The secret that signs it: `${env:NAME}` or `${file:/path}`."),
     ("receivers.*.webhook.secrets", "Several secrets during a rotation, the current one first."),
-    ("receivers.*.email", "A mail."),
+    ("receivers.*.webhook.headers", "Further headers; what is a secret by its name stands outside the file."),
+    (
+        "receivers.*.webhook.body",
+        "JSON that is sent instead of Serin's own message: a map or a list of any shape, whose texts have places such as {summary}.",
+    ),
+    ("receivers.*.email", "A mail, as text and as HTML."),
     ("receivers.*.email.to", "Its recipients."),
     ("receivers.*.slack", "A channel of Slack or Mattermost."),
     ("receivers.*.slack.url", "Its incoming webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),

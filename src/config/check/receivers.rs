@@ -10,10 +10,10 @@ use url::Url;
 use crate::config::check::addresses::STAND_IN_URL;
 use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::process::mailbox;
-use crate::config::check::{definition, keys};
+use crate::config::check::{auth, definition, keys, webhook_body};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::MapEntry;
-use crate::domain::receiver::{Channel, Receiver};
+use crate::domain::receiver::{Channel, Receiver, WebhookForm};
 use crate::domain::route::Route;
 use crate::domain::secret::{Address, Secret};
 
@@ -174,7 +174,13 @@ fn webhook(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Optio
         return None;
     };
     let url = checker.address(format_args!("the webhook's address of {what}"), &url.value)?;
-    Some(Channel::Webhook { url, secrets })
+    let headers = fields.get("headers").map(|entry| auth::headers(checker, what, entry, "Serin"));
+    let body = match fields.get("body") {
+        Some(entry) => Some(webhook_body::body(checker, &format!("'body' of {what}"), &entry.value)?),
+        None => None,
+    };
+    let form = WebhookForm { headers: headers.unwrap_or_default(), body };
+    Some(Channel::Webhook { url, secrets, form: Box::new(form) })
 }
 
 fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec<Secret> {

@@ -129,8 +129,11 @@ async fn a_claim_that_grew_old_writes_nothing_and_is_claimed_anew() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, axum::Router::new().route("/", post(hook))).await });
-    let channel =
-        Channel::Webhook { url: Address { shown: String::new(), resolved: Secret::new(&url) }, secrets: Vec::new() };
+    let channel = Channel::Webhook {
+        url: Address { shown: String::new(), resolved: Secret::new(&url) },
+        secrets: Vec::new(),
+        form: Box::default(),
+    };
     let oncall = Receiver { channel, ..Receiver::clone(&receiver("oncall")) };
     let fleet = Fleet {
         receivers: vec![Arc::new(oncall)],

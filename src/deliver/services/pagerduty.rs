@@ -18,11 +18,7 @@ const KEY_MAX: usize = 255;
 
 /// The body of the POST. An acknowledgement and an end hold no more than the API takes of them.
 pub(crate) fn body(message: &Message, routing_key: &Secret) -> Value {
-    let action = match message.event.as_str() {
-        "incident.acknowledged" => "acknowledge",
-        "incident.resolved" | "serin.trouble_over" => "resolve",
-        _ => "trigger",
-    };
+    let action = action(message);
     let mut body = json!({
         "routing_key": routing_key.expose(),
         "event_action": action,
@@ -41,8 +37,17 @@ pub(crate) fn body(message: &Message, routing_key: &Secret) -> Value {
     body
 }
 
+/// What a message means to an alert there: that it is on, that somebody took it, or that it is over.
+pub(crate) fn action(message: &Message) -> &'static str {
+    match message.event.as_str() {
+        "incident.acknowledged" => "acknowledge",
+        "incident.resolved" | "serin.trouble_over" => "resolve",
+        _ => "trigger",
+    }
+}
+
 /// The incident's id, else the message's. Serin's own trouble has neither in common with its end, but the kind of it.
-fn dedup_key(message: &Message) -> String {
+pub(crate) fn dedup_key(message: &Message) -> String {
     let trouble = || message.evidence.0.iter().find(|(key, _)| key == "trouble").map(|(_, kind)| kind);
     match (&message.incident, message.event.as_str()) {
         (Some(incident), _) => incident.id.clone(),

@@ -101,6 +101,53 @@ fn receivers_and_routes() {
 }
 
 #[test]
+fn bodies_of_webhooks() {
+    let rows: [(&str, &str, &[&str]); 5] = [
+        (
+            "places that no message fills",
+            "{ a: [\"{sumary}\"], b: \"{monitor.labls.team}\", c: \"{x y}\" }",
+            &[
+                "3:60 'body' of receiver 'x' has a place for 'sumary', of which no message tells => did you mean '{summary}'?",
+                "3:76 'body' of receiver 'x' has a place for 'monitor.labls.team', of which no message tells => known: id, event, sequence, at, dedup_key, severity, action, status, title, tag, summary, details, facts, evidence, failure_reason, failed_stage, resolves_when, reproduce, runbook_url, monitor.id, monitor.name, monitor.url, incident.id, incident.signal, incident.subject, incident.severity, incident.opened_at, incident.resolved_at, incident.resolve_cause, incident.acknowledged_by, incident.url, monitor.labels.NAME; a brace itself is written twice",
+                "3:103 'body' of receiver 'x' has a place for 'x y', of which no message tells => known: id, event, sequence, at, dedup_key, severity, action, status, title, tag, summary, details, facts, evidence, failure_reason, failed_stage, resolves_when, reproduce, runbook_url, monitor.id, monitor.name, monitor.url, incident.id, incident.signal, incident.subject, incident.severity, incident.opened_at, incident.resolved_at, incident.resolve_cause, incident.acknowledged_by, incident.url, monitor.labels.NAME; a brace itself is written twice",
+            ],
+        ),
+        (
+            "a brace that is none",
+            "{ a: \"{summary\" }",
+            &[
+                "3:59 'body' of receiver 'x' has a brace that begins or ends no place => write `{summary}`, or the brace twice where it stands for itself",
+            ],
+        ),
+        (
+            "a limit that is none",
+            "{ a: \"{summary:0}\" }",
+            &[
+                "3:59 'body' of receiver 'x' cuts a place to '0', which is no number of characters => such as `{summary:130}`, at most 4000",
+            ],
+        ),
+        (
+            "a single value",
+            "plain",
+            &[
+                "3:54 'body' of receiver 'x' takes a map or a list, and this is a single value => give it a map or a list",
+            ],
+        ),
+        (
+            "a secret with words beside it",
+            "{ a: \"key ${env:K}\" }",
+            &[
+                "3:59 a text of 'body' of receiver 'x' stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}`, and change the secret",
+            ],
+        ),
+    ];
+    for (sentence, body, expected) in rows {
+        let file = format!("receivers: {{ x: {{ webhook: {{ url: \"http://h/\", body: {body} }} }} }}\n");
+        check(sentence, &with_sections(&file), expected);
+    }
+}
+
+#[test]
 fn services_of_others() {
     const SECRET: &str = "is a secret, and stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}` and nothing else, and have the service give a new one";
     let slack = format!("3:33 the address of the Slack webhook of receiver 'x' {SECRET}");

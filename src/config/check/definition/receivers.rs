@@ -1,6 +1,7 @@
 //! What a receiver says: its channel's word, and the keys of that channel.
 
 use crate::config::check::definition::Definition;
+use crate::domain::body_template::{BodyTemplate, MessageField, TextPiece};
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::secret::Secret;
 
@@ -9,10 +10,15 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
     let mut said = Definition::default();
     said.key("").text("receiver").text(name);
     match channel {
-        Channel::Webhook { url, secrets } => {
+        Channel::Webhook { url, secrets, form } => {
             said.text("webhook");
             said.key("webhook.url").address(url);
             said.key("webhook.secrets").texts(secrets.iter().map(Secret::expose));
+            let headers = Some(&form.headers).filter(|headers| !headers.is_empty());
+            said.added("webhook.headers", headers, |said, headers| {
+                headers.iter().fold(said, |said, (name, value)| said.text(name).text(value.expose()))
+            });
+            said.added("webhook.body", form.body.as_ref(), body);
         }
         Channel::Email { to } => {
             said.text("email");
@@ -42,4 +48,31 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
         }
     }
     said
+}
+
+/// A body, each part with its kind before it.
+fn body<'s>(said: &'s mut Definition, template: &BodyTemplate) -> &'s mut Definition {
+    match template {
+        BodyTemplate::Text(pieces) => pieces.iter().fold(said.text("text").count(pieces.len()), piece),
+        BodyTemplate::Secret(secret) => said.text("secret").text(secret.expose()),
+        BodyTemplate::Plain(json) => said.text("plain").text(json),
+        BodyTemplate::List(items) => items.iter().fold(said.text("list").count(items.len()), body),
+        BodyTemplate::Map(entries) => {
+            let said = said.text("map").count(entries.len());
+            entries.iter().fold(said, |said, (key, value)| body(said.text(key), value))
+        }
+    }
+}
+
+fn piece<'s>(said: &'s mut Definition, piece: &TextPiece) -> &'s mut Definition {
+    match piece {
+        TextPiece::Literal(literal) => said.text("literal").text(literal),
+        TextPiece::Place { field, chars_max } => {
+            let said = match field {
+                MessageField::Named(name) => said.text("place").text(name),
+                MessageField::Label(label) => said.text("label").text(label),
+            };
+            said.count(chars_max.unwrap_or_default())
+        }
+    }
 }
