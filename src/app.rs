@@ -19,6 +19,7 @@ use crate::config::check::checker::Unset;
 use crate::config::describe::lock;
 use crate::config::read::source::{self, ConfigSource};
 use crate::daemon::delivery_worker::DeliveryWorker;
+use crate::daemon::firing_alerts::FiringAlerts;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
@@ -167,6 +168,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let links = Arc::new(AckLinks::new(store.link_key().await.context("the key of links cannot be read")?));
     web.links = Some(Arc::clone(&links));
     let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone(), links };
+    let firing = FiringAlerts { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {
         context: context.clone(),
         path: options.config,
@@ -181,6 +183,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let threads = BeatThreads::new(bunching::rate(&fleet))?;
     tasks.spawn(named("scheduler", async move { threads.run(beats).await }));
     tasks.spawn(named("courier", worker.run(worker_stop)));
+    tasks.spawn(named("firing", firing.run(shutdown.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
     tasks.spawn(named("quiet", quiet_loop::run(context.clone(), silences, shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));

@@ -7,7 +7,7 @@
 # that the latter need besides, the fuzzer that reference/tests/reference_http.rs turns on /openapi.json, the documents
 # of others that bench/others/tests searches, what drives the browsers of tests/web and tests/journey, and the clock that
 # tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
-# real_servers/install.sh); Chromium, Firefox and libfaketime come from Debian, as root.
+# real_servers/install.sh); Chromium, Firefox, libfaketime and Alertmanager come from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
 (cd third_party && npm ci --no-audit --no-fund --loglevel=error)
@@ -42,8 +42,8 @@ done
     third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --upgrade \
         --target third_party/.venv/chroma chromadb==1.5.9
 if ! command -v chromium >/dev/null 2>&1 || ! command -v firefox-esr >/dev/null 2>&1 ||
-    ! command -v faketime >/dev/null 2>&1; then
+    ! command -v faketime >/dev/null 2>&1 || ! command -v prometheus-alertmanager >/dev/null 2>&1; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        chromium firefox-esr fonts-dejavu-core faketime >/dev/null
+        chromium firefox-esr fonts-dejavu-core faketime prometheus-alertmanager >/dev/null
 fi

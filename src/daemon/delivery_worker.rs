@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::clock::{Clock, lived};
 use crate::deliver::ack_link::AckLinks;
-use crate::deliver::channel::{ChannelSender, Frozen};
+use crate::deliver::channel::{Attempt, ChannelSender, Frozen};
 use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
@@ -143,16 +143,23 @@ impl DeliveryWorker {
         let fleet = Arc::clone(&self.fleet.borrow());
         let receiver = fleet.receiver(&claim.receiver).cloned();
         let permit = WritePermit::while_holds(move || lived().saturating_sub(claimed) <= CLAIM_AGE_MAX);
-        let end = match &receiver {
+        let Attempt { end, external_ref } = match &receiver {
             Some(receiver) => {
                 let payload = match fleet.is_public {
                     true => self.links.with_link(&claim.payload, &claim.receiver, &fleet.public_url),
                     false => claim.payload.clone(),
                 };
-                let message = Frozen { id: &claim.notification, payload: &payload };
+                let message = Frozen {
+                    id: &claim.notification,
+                    payload: &payload,
+                    external_ref: claim.external_ref.as_deref(),
+                };
                 self.sender.attempt_while(&permit, &fleet, receiver, message, started_at).await
             }
-            None => AttemptEnd::Refused { why: format!("receiver '{}' is no longer declared", claim.receiver) },
+            None => {
+                let why = format!("receiver '{}' is no longer declared", claim.receiver);
+                Attempt { end: AttemptEnd::Refused { why }, external_ref: None }
+            }
         };
         if permit.was_withheld() {
             self.hand_back(&claim).await;
@@ -167,7 +174,8 @@ impl DeliveryWorker {
         let (next, stand_ins) = decide(&claim, &end, &fleet, receiver.as_deref(), ended_at, rand::random());
         let Claim { delivery, lease, .. } = claim;
         let is_accepted = end == AttemptEnd::Accepted;
-        self.record(Attempted { delivery, lease, started_at, ended_at, end, next, stand_ins }, shutdown).await;
+        let attempted = Attempted { delivery, lease, started_at, ended_at, end, external_ref, next, stand_ins };
+        self.record(attempted, shutdown).await;
         Some(is_accepted)
     }
 

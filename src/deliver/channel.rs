@@ -1,24 +1,34 @@
 //! Bringing a frozen message to a receiver: one attempt.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::{Mutex as TurnMutex, OwnedMutexGuard};
 
 use crate::deliver::mail::Mailer;
 use crate::deliver::message::Message;
-use crate::deliver::services::{discord, ntfy, pagerduty, slack, teams, templated};
+use crate::deliver::services::{alertmanager, discord, ntfy, pagerduty, slack, teams, templated};
 use crate::deliver::trust;
-use crate::deliver::webhook::{Post, Proof, WebhookClient};
+use crate::deliver::webhook::{Post, PostTo, Proof, WebhookClient};
 use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::{Fleet, Heartbeat};
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::secret::Address;
-use serde_json::Value;
+
+/// Alerts in one post: some hundred kilobytes at most.
+const ALERTS_MAX: usize = 64;
 
 /// Sends. Holds the HTTP client, the TLS roots and what mail recipients already took; cheap to share in an `Arc`.
 #[derive(Debug)]
 pub struct ChannelSender {
     hooks: WebhookClient,
     post: Mailer,
+    /// Of receivers that are posted to from more than one place; at most as many as there ever were.
+    turns: Mutex<HashMap<String, Arc<TurnMutex<()>>>>,
 }
 
 /// A message as it was written at the decision.
@@ -28,6 +38,23 @@ pub struct Frozen<'a> {
     pub id: &'a str,
     /// Its bytes.
     pub payload: &'a str,
+    /// What the receiver knows its incident by, where an earlier attempt said so.
+    pub external_ref: Option<&'a str>,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// What the receiver said.
+    pub end: AttemptEnd,
+    /// What it knows the incident by from now on; none: what it was, or nothing.
+    pub external_ref: Option<String>,
+}
+
+/// A receiver's turn, until it is dropped.
+#[derive(Debug)]
+pub struct ReceiverTurn {
+    _held: OwnedMutexGuard<()>,
 }
 
 impl ChannelSender {
@@ -37,7 +64,8 @@ impl ChannelSender {
     /// Where no HTTP client can be built.
     pub fn new() -> anyhow::Result<Self> {
         let roots = trust::machine_roots();
-        Ok(Self { hooks: WebhookClient::new(trust::client_config(&roots)?), post: Mailer::new(roots) })
+        let hooks = WebhookClient::new(trust::client_config(&roots)?);
+        Ok(Self { hooks, post: Mailer::new(roots), turns: Mutex::default() })
     }
 
     /// One sign of life, at most [`crate::domain::paging::delivery::ATTEMPT_MAX`]: guarded as a webhook is.
@@ -57,7 +85,8 @@ impl ChannelSender {
         payload: &str,
         now: DateTime<Utc>,
     ) -> AttemptEnd {
-        self.attempt_while(&WritePermit::always(), fleet, receiver, Frozen { id, payload }, now).await
+        let message = Frozen { id, payload, external_ref: None };
+        self.attempt_while(&WritePermit::always(), fleet, receiver, message, now).await.end
     }
 
     /// The same, of which nothing is written once the permit holds no more: it says then that it was withheld, and the
@@ -67,11 +96,11 @@ impl ChannelSender {
         permit: &WritePermit,
         fleet: &Fleet,
         receiver: &Receiver,
-        Frozen { id, payload }: Frozen<'_>,
+        Frozen { id, payload, external_ref }: Frozen<'_>,
         now: DateTime<Utc>,
-    ) -> AttemptEnd {
-        let post = |proof| Post { id, body: payload, at: now, proof, at_root: false, permit, form: None };
-        match &receiver.channel {
+    ) -> Attempt {
+        let post = |proof| Post { id, body: payload, at: now, proof, to: PostTo::Address, permit, form: None };
+        let end = match &receiver.channel {
             Channel::Webhook { url, secrets, form } => {
                 let post = Post { form: Some(form), ..post(Proof::Standard(secrets)) };
                 match &form.body {
@@ -88,7 +117,7 @@ impl ChannelSender {
                 let proof = token.as_ref().map_or(Proof::Address, Proof::Bearer);
                 let topic = ntfy::topic(url).unwrap_or_default();
                 let body = |message: &Message| ntfy::body(message, &topic);
-                self.rendered(fleet, url, Post { at_root: true, ..post(proof) }, body).await
+                self.rendered(fleet, url, Post { to: PostTo::Root, ..post(proof) }, body).await
             }
             Channel::PagerDuty { url, routing_key } => {
                 let body = |message: &Message| pagerduty::body(message, routing_key);
@@ -98,7 +127,66 @@ impl ChannelSender {
             Channel::Email { to } => {
                 Box::pin(self.post.send(permit, fleet.smtp.as_ref(), (&receiver.name, to), id, payload)).await
             }
+            Channel::Alertmanager { url } => {
+                return self.alert(fleet, receiver, url, post(Proof::Address), external_ref).await;
+            }
+        };
+        Attempt { end, external_ref: None }
+    }
+
+    /// A receiver's turn: whoever has it is the only one to post there, of those who ask for it.
+    pub async fn turn(&self, receiver: &Receiver) -> ReceiverTurn {
+        let turn = Arc::clone(self.turns.lock().entry(receiver.name.clone()).or_default());
+        ReceiverTurn { _held: turn.lock_owned().await }
+    }
+
+    /// Has alerts of an Alertmanager fire on: each is the last message of an incident that is open. Whoever calls it has
+    /// read them in the same turn, so that none of them ended meanwhile.
+    pub async fn fire_again(
+        &self,
+        _turn: &ReceiverTurn,
+        fleet: &Fleet,
+        receiver: &Receiver,
+        firing: &[Frozen<'_>],
+        now: DateTime<Utc>,
+    ) -> AttemptEnd {
+        let Channel::Alertmanager { url } = &receiver.channel else {
+            return AttemptEnd::Refused { why: format!("receiver '{}' is no Alertmanager", receiver.name) };
+        };
+        let permit = WritePermit::always();
+        for some in firing.chunks(ALERTS_MAX) {
+            let known = some.iter().filter_map(|one| Some((Message::parse(one.payload).ok()?, one.external_ref)));
+            let known: Vec<_> = known.collect();
+            let alerts = known
+                .iter()
+                .map(|(message, known_by)| (message, alertmanager::labels(message, &receiver.name, *known_by)));
+            let body = alertmanager::body(alerts, now).to_string();
+            let to = PostTo::Below(alertmanager::PATH);
+            let post = Post { id: "", body: &body, at: now, proof: Proof::Address, to, permit: &permit, form: None };
+            let end = self.hooks.send(&fleet.allow_private, url, post).await;
+            if end != AttemptEnd::Accepted {
+                return end;
+            }
         }
+        AttemptEnd::Accepted
+    }
+
+    /// One attempt to have an alert fire or end.
+    async fn alert(
+        &self,
+        fleet: &Fleet,
+        receiver: &Receiver,
+        url: &Address,
+        post: Post<'_>,
+        known_by: Option<&str>,
+    ) -> Attempt {
+        let Ok(message) = Message::parse(post.body) else { return Attempt { end: unreadable(), external_ref: None } };
+        let labels = alertmanager::labels(&message, &receiver.name, known_by);
+        let external_ref = Some(alertmanager::remember(&labels));
+        let body = alertmanager::body([(&message, labels)].into_iter(), post.at).to_string();
+        let _turn = self.turn(receiver).await;
+        let post = Post { body: &body, to: PostTo::Below(alertmanager::PATH), ..post };
+        Attempt { end: self.hooks.send(&fleet.allow_private, url, post).await, external_ref }
     }
 
     /// One attempt to bring a message to a service of others, as it takes it; the exchange is a webhook's.
@@ -110,9 +198,13 @@ impl ChannelSender {
         body: impl FnOnce(&Message) -> Value,
     ) -> AttemptEnd {
         let Ok(message) = Message::parse(post.body) else {
-            return AttemptEnd::Refused { why: "the stored message cannot be read as contract version 1".to_owned() };
+            return unreadable();
         };
         let body = body(&message).to_string();
         self.hooks.send(&fleet.allow_private, url, Post { body: &body, ..post }).await
     }
+}
+
+fn unreadable() -> AttemptEnd {
+    AttemptEnd::Refused { why: "the stored message cannot be read as contract version 1".to_owned() }
 }

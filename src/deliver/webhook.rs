@@ -73,12 +73,14 @@ impl WebhookClient {
         &self,
         allow: &[Network],
         address: &Address,
-        Post { id, body, at, proof, at_root, permit, form }: Post<'_>,
+        Post { id, body, at, proof, to, permit, form }: Post<'_>,
     ) -> Result<WebhookAnswer, AttemptEnd> {
         let allowed = networks(allow);
         let mut url = guarded_url(address, &allowed)?;
-        if at_root {
-            url.set_path("/");
+        match to {
+            PostTo::Address => {}
+            PostTo::Root => url.set_path("/"),
+            PostTo::Below(path) => url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/'))),
         }
         let client = self.client(allow, allowed).map_err(|error| failed(reason_of(&error)))?;
         let mut request = client.post(url).header("content-type", "application/json");
@@ -132,12 +134,23 @@ pub(crate) struct Post<'a> {
     pub(crate) body: &'a str,
     pub(crate) at: DateTime<Utc>,
     pub(crate) proof: Proof<'a>,
-    /// Whether it goes to the root of the address's server: the path names no place then.
-    pub(crate) at_root: bool,
+    /// Where on the address's server.
+    pub(crate) to: PostTo,
     /// Asked before anything is written.
     pub(crate) permit: &'a WritePermit,
     /// What the file says of the request.
     pub(crate) form: Option<&'a WebhookForm>,
+}
+
+/// Where on an address's server something is posted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PostTo {
+    /// At the address itself.
+    Address,
+    /// At the root: the address's path names no place.
+    Root,
+    /// At this path below the address's own.
+    Below(&'static str),
 }
 
 /// By what a receiver knows us. Its secrets are masked in what is kept of the answer.

@@ -142,7 +142,7 @@ mod tests {
         let sender = ChannelSender::new().unwrap();
         let fleet = Fleet { allow_private: vec![Network("127.0.0.0/8".to_owned())], ..Fleet::default() };
         let payload = opened().frozen();
-        let message = Frozen { id: "n", payload: &payload };
+        let message = Frozen { id: "n", payload: &payload, external_ref: None };
         let (url, read) = listening().await;
         let hook = Channel::Webhook {
             url: Address { shown: String::new(), resolved: Secret::new(&url) },
@@ -152,7 +152,7 @@ mod tests {
         let rows =
             [(holding(0), "before it connects"), (holding(1), "once it is connected: the machine slept while it did")];
         for (permit, sentence) in rows {
-            let end = sender.attempt_while(&permit, &fleet, &receiver(hook.clone()), message, Utc::now()).await;
+            let end = sender.attempt_while(&permit, &fleet, &receiver(hook.clone()), message, Utc::now()).await.end;
             assert!(matches!(end, AttemptEnd::Failed { .. }), "{sentence}: {end:?}");
             assert!(permit.was_withheld(), "{sentence}");
         }
@@ -178,9 +178,9 @@ mod tests {
         let fleet = Fleet { smtp: Some(smtp), ..Fleet::default() };
         let mailbox = receiver(Channel::Email { to: vec!["sre@example.org".to_owned()] });
         let payload = opened().frozen();
-        let message = Frozen { id: "n", payload: &payload };
+        let message = Frozen { id: "n", payload: &payload, external_ref: None };
         for (permit, mails) in [(holding(0), 0), (holding(1), 1), (WritePermit::always(), 2)] {
-            let end = sender.attempt_while(&permit, &fleet, &mailbox, message, Utc::now()).await;
+            let end = sender.attempt_while(&permit, &fleet, &mailbox, message, Utc::now()).await.end;
             assert_eq!(permit.was_withheld(), end != AttemptEnd::Accepted, "{end:?}");
             assert_eq!(inbox.items().len(), mails, "one that was withheld is sent to everybody by the next");
         }

@@ -103,6 +103,7 @@ impl<'a> Copying<'a> {
             },
             email @ Channel::Email { .. } => email.clone(),
             Channel::Discord { url } => Channel::Discord { url: self.address(url) },
+            Channel::Alertmanager { url } => Channel::Alertmanager { url: self.address(url) },
             Channel::Teams { url } => Channel::Teams { url: self.address(url) },
             Channel::Slack { url } => Channel::Slack { url: self.address(url) },
             Channel::Ntfy { url, token } => {

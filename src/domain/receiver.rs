@@ -55,6 +55,11 @@ pub enum Channel {
         /// The webhook; whoever knows its path may post.
         url: Address,
     },
+    /// An Alertmanager of Prometheus.
+    Alertmanager {
+        /// The server, with the prefix of its paths where it has one.
+        url: Address,
+    },
     /// A topic of ntfy.
     Ntfy {
         /// The server, and the topic as the one part of its path.
@@ -92,6 +97,7 @@ impl Channel {
             Self::Teams { .. } => "teams",
             Self::PagerDuty { .. } => "pagerduty",
             Self::Ntfy { .. } => "ntfy",
+            Self::Alertmanager { .. } => "alertmanager",
         }
     }
 }

@@ -31,6 +31,7 @@ mod manners;
 mod recheck;
 mod forms;
 mod silence;
+mod alertmanager;
 mod transcripts;
 mod uplink;
 mod programs;

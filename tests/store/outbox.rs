@@ -1,9 +1,11 @@
 //! The outbox: order, fallbacks, overdue pages, and a death between claim and record.
 
 use chrono::{DateTime, Utc};
+use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use serin::store::Store;
-use serin::store::values::change_set::Outgoing;
+use serin::store::read::firing::FiringRow;
+use serin::store::values::change_set::{ChangeSet, Outgoing};
 use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt};
 
 use crate::{Place, at, claimed, incident, outgoing, saying, wide};
@@ -15,6 +17,7 @@ fn ended(claim: &Claim, now: DateTime<Utc>, end: AttemptEnd, next: NextAttempt, 
         started_at: now,
         ended_at: now,
         end,
+        external_ref: None,
         next,
         stand_ins: stand_ins.iter().map(|name| (*name).to_owned()).collect(),
     }
@@ -222,4 +225,43 @@ fn a_death_between_claim_and_record_repeats_the_same_bytes() {
         assert_eq!(store.backlog(Utc::now()).await.expect("backlog").pending, 0, "a yes ends it");
         store.close().await;
     });
+}
+
+#[tokio::test]
+async fn what_a_receiver_knows_an_incident_by_goes_with_all_that_follows_until_it_ends() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (one, two) = (incident("i1", "docs", 0), incident("i2", "wiki", 0));
+    let to = [("am", None), ("mail", None)];
+    let incidents = vec![one.clone(), two.clone()];
+    let outbox = vec![outgoing("n1", Some(&one), 1, &to), outgoing("m1", Some(&two), 1, &to)];
+    store.commit(ChangeSet { incidents, outbox, ..ChangeSet::default() }).await.expect("committed");
+    assert_eq!(store.firing("am").await.expect("read"), [], "what was told to nobody does not fire");
+    for claim in claimed(&store, at(0)).await.1 {
+        assert_eq!(claim.external_ref, None, "nothing is known yet");
+        let known = format!("{} at {}", claim.notification, claim.receiver);
+        let told = ended(&claim, at(1), AttemptEnd::Accepted, NextAttempt::Sent, &[]);
+        store.attempted(Attempted { external_ref: Some(known), ..told }).await.expect("recorded");
+    }
+    store.commit(saying(vec![outgoing("n2", Some(&one), 2, &to)])).await.expect("committed");
+    let firing = |rows: Vec<FiringRow>| -> Vec<String> {
+        rows.into_iter().map(|row| format!("{} {:?}", row.notification, row.external_ref)).collect()
+    };
+    let rows = firing(store.firing("am").await.expect("read"));
+    assert_eq!(rows, ["n1 Some(\"n1 at am\")", "m1 Some(\"m1 at am\")"], "what was told last, not what is to come");
+    let (_, claims) = claimed(&store, at(2)).await;
+    let of_am = claims.iter().find(|claim| claim.receiver == "am").expect("claimed");
+    assert_eq!(of_am.external_ref.as_deref(), Some("n1 at am"), "each receiver's own, for each incident");
+    send(&store, of_am, at(3)).await;
+    assert_eq!(firing(store.firing("am").await.expect("read"))[0], "n2 Some(\"n1 at am\")");
+
+    let over = Incident { resolved_at: Some(at(4)), resolve_cause: Some(ResolveCause::Recovered), ..one };
+    let outbox = vec![outgoing("n3", Some(&over), 3, &to)];
+    store.commit(ChangeSet { incidents: vec![over], outbox, ..ChangeSet::default() }).await.expect("committed");
+    let rows = firing(store.firing("am").await.expect("read"));
+    assert_eq!(rows, ["m1 Some(\"m1 at am\")"], "what is over fires no more, though its end is still to be told");
+    store.close().await;
+    let store = place.open().await;
+    assert_eq!(firing(store.firing("am").await.expect("read")).len(), 1, "the next process knows the same");
+    store.close().await;
 }

@@ -96,6 +96,8 @@ const KEYS: &[(&str, &str)] = &[
     ("receivers.*.discord.url", "Its webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
     ("receivers.*.teams", "A channel or chat of Microsoft Teams, by a workflow."),
     ("receivers.*.teams.url", "Its webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
+    ("receivers.*.alertmanager", "An Alertmanager of Prometheus."),
+    ("receivers.*.alertmanager.url", "The server, with the prefix of its paths where it has one."),
     ("receivers.*.ntfy", "A topic of ntfy, for phones."),
     ("receivers.*.ntfy.url", "The server and the topic, such as https://ntfy.example.org/sre-pages."),
     ("receivers.*.ntfy.token", "The access token, where the topic asks for one: `${env:NAME}` or `${file:/path}`."),

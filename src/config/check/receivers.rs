@@ -91,6 +91,7 @@ fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
             }
             "teams" => Some(Channel::Teams { url: hook_of(checker, &what, way, "Teams", "receivers.*.teams")? }),
             "ntfy" => ntfy(checker, &what, way),
+            "alertmanager" => alertmanager(checker, &what, way),
             "pagerduty" => pagerduty(checker, &what, way),
             _ => None,
         },
@@ -148,6 +149,19 @@ fn names_topic(address: &str) -> bool {
     let topic = url.path().trim_matches('/');
     let shaped = topic.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     shaped && (1..=TOPIC_CHARS_MAX).contains(&topic.len()) || address == STAND_IN_URL
+}
+
+fn alertmanager(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {
+    let fields =
+        checker.fields(format_args!("the Alertmanager of {what}"), &entry.value, "receivers.*.alertmanager")?;
+    let Some(url) = fields.get("url") else {
+        let mend = "such as `url: https://alertmanager.example.org`";
+        checker.missing(format_args!("the Alertmanager of {what}"), entry.place, "url", mend);
+        return None;
+    };
+    Some(Channel::Alertmanager {
+        url: checker.address(format_args!("the Alertmanager's address of {what}"), &url.value)?,
+    })
 }
 
 fn pagerduty(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {

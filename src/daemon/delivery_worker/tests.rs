@@ -51,6 +51,7 @@ fn check(row: Row) {
         lease: "l".to_owned(),
         tries: 2,
         promised_at,
+        external_ref: None,
     };
     let fleet = fleet(row.receivers, &["oncall", "admin"]);
     let receiver = fleet.receiver("oncall").cloned();

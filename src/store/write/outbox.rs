@@ -16,6 +16,7 @@ use sqlx::{Row, SqliteConnection};
 use crate::domain::paging::delivery::{AttemptEnd, DeliveryState, FALLBACK_AFTER};
 use crate::domain::reason::Severity;
 use crate::store::file::readers::Readers;
+use crate::store::read::firing;
 use crate::store::values::column::{new_id, timestamp, timestamp_from, word};
 use crate::store::values::error::StoreError;
 use crate::store::write::enqueue::wake;
@@ -96,6 +97,8 @@ pub struct Claim {
     pub tries: u32,
     /// When it was promised, or replayed.
     pub promised_at: DateTime<Utc>,
+    /// What the receiver knows the incident by, as an earlier attempt said.
+    pub external_ref: Option<String>,
 }
 
 /// How a try ended and what follows.
@@ -111,6 +114,8 @@ pub struct Attempted {
     pub ended_at: DateTime<Utc>,
     /// What the receiver answered, or why it could not.
     pub end: AttemptEnd,
+    /// What the receiver knows the incident by from now on; none: what it was, or nothing.
+    pub external_ref: Option<String>,
     /// Done, tried again, or given up.
     pub next: NextAttempt,
     /// Receivers that hear of it, and of all that follows on its order key, from now on.
@@ -287,9 +292,10 @@ async fn lend(
     .bind(lease)
     .bind((now + LEASE).timestamp_micros())
     .bind(now.timestamp_micros())
-    .fetch_optional(connection)
+    .fetch_optional(&mut *connection)
     .await?;
-    row.as_ref().map(claim_from).transpose()
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some(Claim { external_ref: firing::external_ref(connection, id).await?, ..claim_from(&row)? }))
 }
 
 fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
@@ -303,6 +309,7 @@ fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
         lease: row.try_get(6)?,
         tries: row.try_get(7)?,
         promised_at: timestamp(row, 8)?,
+        external_ref: None,
     })
 }
 
@@ -352,13 +359,14 @@ pub(in crate::store) async fn attempted(
     // A yes is a yes, even where the lease has passed to somebody else meanwhile; a no counts only for its holder.
     sqlx::query(
         "UPDATE deliveries SET attempts = attempts + 1, tries = tries + 1, state = $3, next_at = $4, \
-         sent_at = COALESCE($5, sent_at), lease = NULL, lease_until = 0 WHERE id = $1 AND (lease = $2 OR $3 = 'sent')",
+         sent_at = COALESCE($5, sent_at), external_ref = COALESCE($6, external_ref), lease = NULL, lease_until = 0 WHERE id = $1 AND (lease = $2 OR $3 = 'sent')",
     )
     .bind(&attempted.delivery)
     .bind(&attempted.lease)
     .bind(attempted.next.state().slug())
     .bind(next_at)
     .bind(sent_at)
+    .bind(&attempted.external_ref)
     .execute(&mut *connection)
     .await?;
     for stand_in in &attempted.stand_ins {

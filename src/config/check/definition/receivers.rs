@@ -36,6 +36,10 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
             said.text("teams");
             said.key("teams.url").address(url);
         }
+        Channel::Alertmanager { url } => {
+            said.text("alertmanager");
+            said.key("alertmanager.url").address(url);
+        }
         Channel::Ntfy { url, token } => {
             said.text("ntfy");
             said.key("ntfy.url").address(url);

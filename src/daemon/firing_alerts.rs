@@ -1,0 +1,86 @@
+//! Keeps alerts of an Alertmanager firing while their incidents are open: there an alert ends by itself unless it is posted
+//! again, as Prometheus does.
+//!
+//! - It tells of nothing new: what is posted is what the receiver was told last, read from the database each time, so that
+//!   a start goes on where the last one ended.
+//! - Nothing fires after its end was sent. The end is written before it is told, and both this loop and the delivery worker
+//!   post in the receiver's turn, in which this loop reads first.
+//! - A post that fails is made again at the next look: an alert outlasts several.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::deliver::channel::{ChannelSender, Frozen};
+use crate::domain::fleet::Fleet;
+use crate::domain::paging::delivery::AttemptEnd;
+use crate::domain::receiver::{Channel, Receiver};
+use crate::store::{Store, StoreError};
+
+/// How often what fires is posted again: ten times before an alert would end.
+const POST_EVERY: Duration = Duration::from_secs(30);
+
+/// The loop.
+#[derive(Debug)]
+pub(crate) struct FiringAlerts {
+    /// Where it stands what was told.
+    pub store: Store,
+    /// How it goes out.
+    pub sender: Arc<ChannelSender>,
+    /// Receivers as the file in force declares them.
+    pub fleet: watch::Receiver<Arc<Fleet>>,
+}
+
+impl FiringAlerts {
+    /// Runs until shutdown.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+        // Receivers whose last post failed: each is told of once.
+        let mut failing = HashSet::new();
+        while !shutdown.is_cancelled() {
+            let fleet = self.fleet.borrow_and_update().clone();
+            for receiver in fleet.receivers.iter().filter(|one| matches!(one.channel, Channel::Alertmanager { .. })) {
+                let posting = self.post(&fleet, receiver);
+                let posted = tokio::select! {
+                    () = shutdown.cancelled() => return,
+                    posted = posting => posted,
+                };
+                match posted {
+                    Ok(AttemptEnd::Accepted) => {
+                        failing.remove(&receiver.name);
+                    }
+                    Ok(AttemptEnd::Failed { why, .. } | AttemptEnd::Refused { why }) => {
+                        if failing.insert(receiver.name.clone()) {
+                            tracing::warn!(receiver = %receiver.name, why, "what fires could not be posted again");
+                        }
+                    }
+                    Err(StoreError::Closed) => return,
+                    Err(error) => tracing::warn!(%error, "what fires cannot be read; it is posted again later"),
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                Ok(()) = self.fleet.changed() => {}
+                () = tokio::time::sleep(POST_EVERY) => {}
+            }
+        }
+    }
+
+    /// Posts what one receiver knows to be open.
+    async fn post(&self, fleet: &Fleet, receiver: &Receiver) -> Result<AttemptEnd, StoreError> {
+        let turn = self.sender.turn(receiver).await;
+        let rows = self.store.firing(&receiver.name).await?;
+        let firing: Vec<Frozen<'_>> = rows
+            .iter()
+            .map(|row| Frozen {
+                id: &row.notification,
+                payload: &row.payload,
+                external_ref: row.external_ref.as_deref(),
+            })
+            .collect();
+        Ok(self.sender.fire_again(&turn, fleet, receiver, &firing, Utc::now()).await)
+    }
+}
