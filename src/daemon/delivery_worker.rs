@@ -20,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::clock::{Clock, lived};
 use crate::deliver::ack_link::AckLinks;
-use crate::deliver::channel::{Attempt, ChannelSender, Frozen};
+use crate::deliver::attempt::{Attempt, Frozen};
+use crate::deliver::channel::ChannelSender;
 use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};

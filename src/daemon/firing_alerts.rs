@@ -15,7 +15,8 @@ use chrono::Utc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliver::channel::{ChannelSender, Frozen};
+use crate::deliver::attempt::Frozen;
+use crate::deliver::channel::ChannelSender;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::receiver::{Channel, Receiver};

@@ -8,9 +8,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Mutex as TurnMutex, OwnedMutexGuard};
 
+use crate::deliver::attempt::{Attempt, Frozen};
 use crate::deliver::mail::Mailer;
 use crate::deliver::message::Message;
 use crate::deliver::services::{alertmanager, discord, ntfy, pagerduty, slack, teams, templated};
+use crate::deliver::slack_bot::{self, Bot};
 use crate::deliver::trust;
 use crate::deliver::webhook::{Post, PostTo, Proof, WebhookClient};
 use crate::deliver::write_permit::WritePermit;
@@ -29,26 +31,6 @@ pub struct ChannelSender {
     post: Mailer,
     /// Of receivers that are posted to from more than one place; at most as many as there ever were.
     turns: Mutex<HashMap<String, Arc<TurnMutex<()>>>>,
-}
-
-/// A message as it was written at the decision.
-#[derive(Debug, Clone, Copy)]
-pub struct Frozen<'a> {
-    /// The notification's id, constant over attempts and receivers.
-    pub id: &'a str,
-    /// Its bytes.
-    pub payload: &'a str,
-    /// What the receiver knows its incident by, where an earlier attempt said so.
-    pub external_ref: Option<&'a str>,
-}
-
-/// What came of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
-    /// What the receiver said.
-    pub end: AttemptEnd,
-    /// What it knows the incident by from now on; none: what it was, or nothing.
-    pub external_ref: Option<String>,
 }
 
 /// A receiver's turn, until it is dropped.
@@ -126,6 +108,12 @@ impl ChannelSender {
             // Boxed: a mail's conversation is large, and every webhook's future would carry its size.
             Channel::Email { to } => {
                 Box::pin(self.post.send(permit, fleet.smtp.as_ref(), (&receiver.name, to), id, payload)).await
+            }
+            Channel::SlackBot { api, token, channel } => {
+                let bot = Bot { api, token, channel };
+                let telling =
+                    slack_bot::tell(&self.hooks, &fleet.allow_private, bot, post(Proof::Bearer(token)), external_ref);
+                return slack_bot::in_time(telling).await;
             }
             Channel::Alertmanager { url } => {
                 return self.alert(fleet, receiver, url, post(Proof::Address), external_ref).await;

@@ -5,13 +5,14 @@
 //! the outbox do. Only Serin's own trouble (`internal`) is sent without them, because it may be
 //! about them.
 //!
-//! Read: `message` (the contract), `channel` (one attempt), `ack_link` (the link each receiver gets), then the two ways out, `webhook` with
-//! its `signature` and `mail` with its `smtp` conversation; `services`, which render it for chats and pagers of others
+//! Read: `message` (the contract), `channel` (one attempt) on `attempt`, `ack_link` (the link each receiver gets), then the ways out, `webhook` with
+//! its `signature` and `mail` with its `smtp` conversation, and `slack_bot` (a message and its thread); `services`, which render it for chats and pagers of others
 //! from the parts that `briefing` has of it; `internal` with its
 //! closed list `internal_alert` and its `queue`; `runbook`; and, at the bottom, `plain`, `trust` and `write_permit`.
 
 pub mod ack_link;
 pub(crate) mod briefing;
+pub mod attempt;
 pub mod channel;
 pub mod internal;
 pub(crate) mod mail;
@@ -22,6 +23,7 @@ pub(crate) mod runbook;
 pub(crate) mod services;
 pub(crate) mod signature;
 pub(crate) mod smtp;
+pub(crate) mod slack_bot;
 pub mod internal_alert;
 pub(crate) mod trust;
 pub(crate) mod webhook;

@@ -3,17 +3,17 @@
 use std::error::Error as StdError;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 use parking_lot::Mutex;
 
-use reqwest::header::RETRY_AFTER;
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, Response, Url};
 use rustls::ClientConfig;
+use serde_json::Value;
 
+use crate::deliver::webhook::answer::WebhookAnswer;
 use crate::deliver::write_permit::{Withheld, WritePermit};
 use crate::deliver::{plain, signature};
 use crate::domain::fleet::{Heartbeat, Network};
@@ -22,10 +22,9 @@ use crate::domain::receiver::WebhookForm;
 use crate::domain::secret::{Address, Secret};
 use serin_outbound::guard::{self, Refusal};
 use serin_outbound::names::Guarded;
-use serin_outbound::retry_after::wish;
 
-/// Bytes of an answer that are kept: enough for a receiver's own error message.
-const ANSWER_BYTES_MAX: usize = 2048;
+mod answer;
+
 /// Idle connections kept for a receiver: messages come singly, and its load balancer drops idle ones anyway.
 const IDLE_PER_HOST_MAX: usize = 2;
 
@@ -44,12 +43,32 @@ impl WebhookClient {
 
     /// One POST of exactly its body.
     pub(crate) async fn send(&self, allow: &[Network], address: &Address, post: Post<'_>) -> AttemptEnd {
-        let sending = self.exchange(allow, address, post);
+        let sending = async {
+            let response = self.respond(allow, address, post).await?;
+            Ok::<_, AttemptEnd>(WebhookAnswer::read(response, address, &post.hidden()).await)
+        };
         match tokio::time::timeout(ATTEMPT_MAX, sending).await {
             Ok(Ok(answer)) => answer.judged(post.at),
             Ok(Err(end)) => end,
             Err(_) => failed(format!("no answer within {} s", ATTEMPT_MAX.as_secs())),
         }
+    }
+
+    /// One call of a method whose answer says in its body what came of it.
+    ///
+    /// # Errors
+    /// How it ended where it was not answered by a success and JSON.
+    pub(crate) async fn call(&self, allow: &[Network], address: &Address, post: Post<'_>) -> Result<Value, AttemptEnd> {
+        let calling = async {
+            let response = self.respond(allow, address, post).await?;
+            if !response.status().is_success() {
+                return Err(WebhookAnswer::read(response, address, &post.hidden()).await.judged(post.at));
+            }
+            answer::json(response).await.ok_or_else(|| failed("its answer is no JSON, or was not all there".to_owned()))
+        };
+        tokio::time::timeout(ATTEMPT_MAX, calling)
+            .await
+            .unwrap_or_else(|_| Err(failed(format!("no answer within {} s", ATTEMPT_MAX.as_secs()))))
     }
 
     /// One sign of life: a request without a body, of which only the status counts.
@@ -69,12 +88,13 @@ impl WebhookClient {
         }
     }
 
-    async fn exchange(
+    /// Sends it, and waits for the head of the answer.
+    async fn respond(
         &self,
         allow: &[Network],
         address: &Address,
         Post { id, body, at, proof, to, permit, form }: Post<'_>,
-    ) -> Result<WebhookAnswer, AttemptEnd> {
+    ) -> Result<Response, AttemptEnd> {
         let allowed = networks(allow);
         let mut url = guarded_url(address, &allowed)?;
         match to {
@@ -100,9 +120,7 @@ impl WebhookClient {
         }
         permit.ask().map_err(|late| failed(late.to_string()))?;
         let body = reqwest::Body::wrap(permit.body(Bytes::copy_from_slice(body.as_bytes())));
-        let response = request.body(body).send().await.map_err(|error| ending(&error))?;
-        let hidden = proof.secrets().iter().chain(form.iter().flat_map(|form| form.secrets())).cloned();
-        Ok(WebhookAnswer::read(response, address, &hidden.collect::<Vec<_>>()).await)
+        request.body(body).send().await.map_err(|error| ending(&error))
     }
 
     /// The client for these networks, made anew when they changed.
@@ -142,6 +160,14 @@ pub(crate) struct Post<'a> {
     pub(crate) form: Option<&'a WebhookForm>,
 }
 
+impl Post<'_> {
+    /// What no record may show.
+    fn hidden(&self) -> Vec<Secret> {
+        let form = self.form.iter().flat_map(|form| form.secrets());
+        self.proof.secrets().iter().chain(form).cloned().collect()
+    }
+}
+
 /// Where on an address's server something is posted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PostTo {
@@ -175,64 +201,6 @@ impl<'a> Proof<'a> {
         }
     }
 }
-
-/// What came back, as far as it is kept.
-struct WebhookAnswer {
-    status: StatusCode,
-    retry_after: Option<String>,
-    /// One plain line, free of the receiver's own secrets.
-    said: String,
-}
-
-impl WebhookAnswer {
-    /// Reads the first bytes of the body; a body that stalls or breaks takes nothing from the status.
-    async fn read(mut response: Response, address: &Address, secrets: &[Secret]) -> Self {
-        let status = response.status();
-        let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        // A failure's text helps whoever mends it; nobody needs that of a success, so it is not waited for.
-        let bytes = if status.is_success() { Vec::new() } else { first_bytes(&mut response).await };
-        let said = masked(&String::from_utf8_lossy(&bytes), address, secrets);
-        Self { status, retry_after: header, said: plain::line(&said, ANSWER_BYTES_MAX) }
-    }
-
-    fn judged(self, now: DateTime<Utc>) -> AttemptEnd {
-        let status = self.status;
-        let mut why = format!("HTTP {status}");
-        if status.is_redirection() {
-            why.push_str("; redirects are not followed, put the final address into the file");
-        }
-        if !self.said.is_empty() {
-            why.push_str("; it said: ");
-            why.push_str(&self.said);
-        }
-        match status {
-            _ if status.is_success() => AttemptEnd::Accepted,
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
-                AttemptEnd::Failed { why, retry_after: self.retry_after.and_then(|text| wish(&text, now.into())) }
-            }
-            _ if status.is_server_error() => {
-                AttemptEnd::Failed { why, retry_after: self.retry_after.and_then(|text| wish(&text, now.into())) }
-            }
-            _ => AttemptEnd::Refused { why },
-        }
-    }
-}
-
-/// What arrives of a body in time, bounded.
-async fn first_bytes(response: &mut Response) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let until = tokio::time::Instant::now() + BODY_MAX;
-    while bytes.len() < ANSWER_BYTES_MAX
-        && let Ok(Ok(Some(chunk))) = tokio::time::timeout_at(until, response.chunk()).await
-    {
-        bytes.extend_from_slice(&chunk);
-    }
-    bytes.truncate(ANSWER_BYTES_MAX);
-    bytes
-}
-
-/// Limit on reading the text of a failure, so that a status in hand is not lost to a stalled body.
-const BODY_MAX: Duration = Duration::from_secs(2);
 
 /// The URL, with an address written into it checked here: a resolver never sees those.
 fn guarded_url(address: &Address, allow: &[IpNet]) -> Result<Url, AttemptEnd> {
@@ -290,24 +258,6 @@ fn reason_of(error: &reqwest::Error) -> String {
     }
 }
 
-/// A receiver may echo its own address or our secrets; the ledger shows neither.
-fn masked(text: &str, address: &Address, secrets: &[Secret]) -> String {
-    let mut parts: Vec<String> = secrets.iter().map(|secret| secret.expose().to_owned()).collect();
-    parts.push(address.resolved.expose().to_owned());
-    if let Ok(url) = Url::parse(address.resolved.expose()) {
-        parts.extend(
-            [url.path(), url.query().unwrap_or(""), url.username(), url.password().unwrap_or("")].map(str::to_owned),
-        );
-        parts.extend(url.path_segments().into_iter().flatten().map(str::to_owned));
-        parts.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
-    }
-    // Shorter than this, a part is no secret, and masking it would garble the text.
-    const SECRET_CHARS_MIN: usize = 6;
-    parts.retain(|part| part.len() >= SECRET_CHARS_MIN);
-    parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
-    parts.iter().fold(text.to_owned(), |text, part| text.replace(part.as_str(), "…"))
-}
-
 fn failed(why: String) -> AttemptEnd {
     AttemptEnd::Failed { why, retry_after: None }
 }
@@ -318,44 +268,12 @@ fn refused(why: String) -> AttemptEnd {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn at(text: &str) -> DateTime<Utc> {
         text.parse().unwrap()
-    }
-
-    #[test]
-    fn an_answer_is_understood_by_its_status() {
-        let now = at("2026-11-21T09:00:00Z");
-        let seconds = |n| Some(Duration::from_secs(n));
-        let rows = [
-            (200, None, "accepted", None, "any 2xx is a yes"),
-            (204, None, "accepted", None, "also without a body"),
-            (301, None, "refused", None, "a redirect is not followed"),
-            (308, None, "refused", None, "nor is a permanent one"),
-            (400, None, "refused", None, "a 4xx will not get better by itself"),
-            (404, None, "refused", None, "nor will a missing hook"),
-            (410, None, "refused", None, "gone is gone"),
-            (408, None, "failed", None, "a timeout may pass"),
-            (425, None, "failed", None, "too early may pass"),
-            (429, Some("90"), "failed", seconds(90), "the wish to wait is heard, in seconds"),
-            (503, Some("Sat, 21 Nov 2026 09:02:00 GMT"), "failed", seconds(120), "or as a date"),
-            (503, Some("Saturday, 21-Nov-26 09:02:00 GMT"), "failed", seconds(120), "in the old form"),
-            (503, Some("Sat Nov 21 09:02:00 2026"), "failed", seconds(120), "or in C's"),
-            (503, Some("Sat, 21 Nov 2026 08:00:00 GMT"), "failed", seconds(0), "a date gone by asks for no wait"),
-            (500, Some("soon"), "failed", None, "nonsense is no wish"),
-            (500, None, "failed", None, "a 5xx may pass"),
-        ];
-        for (status, header, expected, wait, sentence) in rows {
-            let status = StatusCode::from_u16(status).unwrap();
-            let answer = WebhookAnswer { status, retry_after: header.map(str::to_owned), said: String::new() };
-            let (word, found) = match answer.judged(now) {
-                AttemptEnd::Accepted => ("accepted", None),
-                AttemptEnd::Failed { retry_after, .. } => ("failed", retry_after),
-                AttemptEnd::Refused { .. } => ("refused", None),
-            };
-            assert_eq!((word, found), (expected, wait), "{sentence}");
-        }
     }
 
     #[test]
@@ -391,16 +309,5 @@ mod tests {
         let end = hooks.ping(&[], &heartbeat, at("2026-11-21T09:00:00Z")).await;
         let AttemptEnd::Refused { why } = end else { panic!("a private network: {end:?}") };
         assert!(why.contains("serin.allow_private") && !why.contains("geheim"), "{why}");
-    }
-
-    #[test]
-    fn an_echo_does_not_carry_secrets_into_the_ledger() {
-        let address = Address {
-            shown: String::new(),
-            resolved: Secret::new("https://u:hunter22@h.example/T0/B0/tok3n?key=abcdef"),
-        };
-        let secrets = [Secret::new("whsec_c2VjcmV0")];
-        let echo = "no hook at /T0/B0/tok3n with key=abcdef, hunter22 or whsec_c2VjcmV0";
-        assert_eq!(masked(echo, &address, &secrets), "no hook at … with …, … or …");
     }
 }

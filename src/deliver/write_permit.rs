@@ -106,7 +106,8 @@ mod tests {
     use super::*;
     use crate::cli::demo::inbox::Inbox;
     use crate::cli::demo::smtp_sink::{Manners, SmtpSink};
-    use crate::deliver::channel::{ChannelSender, Frozen};
+    use crate::deliver::attempt::Frozen;
+    use crate::deliver::channel::ChannelSender;
     use crate::deliver::services::samples::opened;
     use crate::domain::fleet::{Fleet, Network};
     use crate::domain::paging::delivery::AttemptEnd;

@@ -106,6 +106,9 @@ impl<'a> Copying<'a> {
             Channel::Alertmanager { url } => Channel::Alertmanager { url: self.address(url) },
             Channel::Teams { url } => Channel::Teams { url: self.address(url) },
             Channel::Slack { url } => Channel::Slack { url: self.address(url) },
+            Channel::SlackBot { api, token, channel } => {
+                Channel::SlackBot { api: self.address(api), token: self.secret(token), channel: channel.clone() }
+            }
             Channel::Ntfy { url, token } => {
                 Channel::Ntfy { url: self.address(url), token: token.as_ref().map(|token| self.secret(token)) }
             }

@@ -38,6 +38,15 @@ pub enum Channel {
         /// The webhook; whoever knows its path may post.
         url: Address,
     },
+    /// A channel of Slack, by a bot of the team's own.
+    SlackBot {
+        /// Where Slack's methods are.
+        api: Address,
+        /// The bot's token.
+        token: Secret,
+        /// The channel, by its id.
+        channel: String,
+    },
     /// A service of PagerDuty, by its Events API v2.
     PagerDuty {
         /// Where events are sent.
@@ -92,7 +101,7 @@ impl Channel {
         match self {
             Self::Webhook { .. } => "webhook",
             Self::Email { .. } => "email",
-            Self::Slack { .. } => "slack",
+            Self::Slack { .. } | Self::SlackBot { .. } => "slack",
             Self::Discord { .. } => "discord",
             Self::Teams { .. } => "teams",
             Self::PagerDuty { .. } => "pagerduty",

@@ -246,6 +246,7 @@ fn hashes_stay_what_they_were() {
                     | "office"
                     | "pager"
                     | "filled"
+                    | "bot"
                     | "prometheus"
             )
         })

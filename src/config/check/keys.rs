@@ -84,8 +84,13 @@ const KEYS: &[(&str, &str)] = &[
     ),
     ("receivers.*.email", "A mail, as text and as HTML."),
     ("receivers.*.email.to", "Its recipients."),
-    ("receivers.*.slack", "A channel of Slack or Mattermost."),
+    ("receivers.*.slack", "A channel of Slack or Mattermost, by its webhook or by a bot."),
     ("receivers.*.slack.url", "Its incoming webhook, which is a secret: `${env:NAME}` or `${file:/path}`."),
+    (
+        "receivers.*.slack.token",
+        "A bot's token with the scope chat:write, instead of a webhook: `${env:NAME}` or `${file:/path}`.",
+    ),
+    ("receivers.*.slack.channel", "The channel that the bot tells, by its id."),
     ("receivers.*.pagerduty", "A service of PagerDuty, by its Events API v2."),
     ("receivers.*.pagerduty.routing_key", "The key of its integration: `${env:NAME}` or `${file:/path}`."),
     (

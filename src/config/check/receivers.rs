@@ -12,7 +12,7 @@ use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::process::mailbox;
 use crate::config::check::{auth, definition, keys, webhook_body};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
-use crate::config::read::node::MapEntry;
+use crate::config::read::node::{MapEntry, NodeValue};
 use crate::domain::receiver::{Channel, Receiver, WebhookForm};
 use crate::domain::route::Route;
 use crate::domain::secret::{Address, Secret};
@@ -22,6 +22,8 @@ const RECEIVERS_MAX: usize = 1_000;
 /// Secrets of one webhook during a rotation.
 const SECRETS_MAX: usize = 8;
 const ADDRESSES_MAX: usize = 100;
+/// Where Slack's methods are.
+const SLACK_API: &str = "https://slack.com/api";
 /// Where PagerDuty takes events, but for its European region.
 const PAGERDUTY_URL: &str = "https://events.pagerduty.com/v2/enqueue";
 
@@ -85,7 +87,7 @@ fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
         [way] => match &*way.key {
             "webhook" => webhook(checker, &what, way),
             "email" => email(checker, &what, way),
-            "slack" => Some(Channel::Slack { url: hook_of(checker, &what, way, "Slack", "receivers.*.slack")? }),
+            "slack" => slack(checker, &what, way),
             "discord" => {
                 Some(Channel::Discord { url: hook_of(checker, &what, way, "Discord", "receivers.*.discord")? })
             }
@@ -101,6 +103,36 @@ fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
             None
         }
     }
+}
+
+/// An incoming webhook, or a bot's token and the channel that it tells.
+fn slack(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {
+    const SECTION: &str = "receivers.*.slack";
+    let (NodeValue::Map(entries), has) = (&entry.value.value, |key: &str| entry.value.get(key).is_some()) else {
+        return Some(Channel::Slack { url: hook_of(checker, what, entry, "Slack", SECTION)? });
+    };
+    if !has("token") && !has("channel") {
+        return Some(Channel::Slack { url: hook_of(checker, what, entry, "Slack", SECTION)? });
+    }
+    let bot = format!("the Slack bot of {what}");
+    let fields = checker.fields(&bot, &entry.value, SECTION)?;
+    if let Some(url) = entries.iter().find(|entry| entry.key == "url") {
+        let diagnostic = Diagnostic::new(url.place, format!("{what} has both a webhook and a bot of Slack's"));
+        checker.report(diagnostic.help("keep `url`, or `token` and `channel`"));
+    }
+    let token = fields.get("token").map(|token| checker.secret(format_args!("the token of {bot}"), &token.value));
+    let channel =
+        fields.get("channel").map(|channel| checker.text(format_args!("the channel of {bot}"), &channel.value));
+    // Neither is missed where there is a webhook, so that no schema may ask for them.
+    let needed = [
+        ("token", token.is_none(), "such as `token: ${env:SLACK_TOKEN}`, with the scope chat:write"),
+        ("channel", channel.is_none(), "its id, such as `channel: C0123456789`"),
+    ];
+    for (key, _, mend) in needed.into_iter().filter(|(_, is_missing, _)| *is_missing) {
+        checker.report(Diagnostic::new(entry.place, format!("{bot} has no '{key}'")).help(mend));
+    }
+    let api = Address { shown: SLACK_API.to_owned(), resolved: Secret::new(SLACK_API) };
+    Some(Channel::SlackBot { api, token: token??, channel: channel?? })
 }
 
 /// The webhook that a service gave out: `{ url: … }`, of which everything behind the host is a secret.

@@ -151,7 +151,7 @@ fn bodies_of_webhooks() {
 fn services_of_others() {
     const SECRET: &str = "is a secret, and stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}` and nothing else, and have the service give a new one";
     let slack = format!("3:33 the address of the Slack webhook of receiver 'x' {SECRET}");
-    let rows: [(&str, &str, &[&str]); 8] = [
+    let rows: [(&str, &str, &[&str]); 10] = [
         (
             "an address that is a secret and stands in the file",
             "receivers: { x: { slack: { url: https://hooks.example.org/services/T0/B0/geheim } } }\n",
@@ -167,6 +167,16 @@ fn services_of_others() {
             "no address",
             "receivers: { x: { slack: {} } }\n",
             &["3:19 the Slack webhook of receiver 'x' has no 'url' => such as `url: ${env:CHAT_URL}`"],
+        ),
+        (
+            "a bot without its channel",
+            "receivers: { x: { slack: { token: \"${env:ONCALL_SECRET}\" } } }\n",
+            &["3:19 the Slack bot of receiver 'x' has no 'channel' => its id, such as `channel: C0123456789`"],
+        ),
+        (
+            "a bot and a webhook",
+            "receivers: { x: { slack: { url: \"${env:ONCALL_URL}\", token: \"${env:ONCALL_SECRET}\", channel: C1 } } }\n",
+            &["3:28 receiver 'x' has both a webhook and a bot of Slack's => keep `url`, or `token` and `channel`"],
         ),
         (
             "an address without a topic",

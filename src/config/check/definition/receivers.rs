@@ -28,6 +28,12 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
             said.text("slack");
             said.key("slack.url").address(url);
         }
+        // Where its methods are is the same for all.
+        Channel::SlackBot { api: _, token, channel } => {
+            said.text("slack");
+            said.key("slack.token").text(token.expose());
+            said.key("slack.channel").text(channel);
+        }
         Channel::Discord { url } => {
             said.text("discord");
             said.key("discord.url").address(url);
