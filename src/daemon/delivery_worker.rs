@@ -154,6 +154,7 @@ impl DeliveryWorker {
                     id: &claim.notification,
                     payload: &payload,
                     external_ref: claim.external_ref.as_deref(),
+                    over_at: claim.over_at,
                 };
                 self.sender.attempt_while(&permit, &fleet, receiver, message, started_at).await
             }

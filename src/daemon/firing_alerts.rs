@@ -80,6 +80,7 @@ impl FiringAlerts {
                 id: &row.notification,
                 payload: &row.payload,
                 external_ref: row.external_ref.as_deref(),
+                over_at: None,
             })
             .collect();
         Ok(self.sender.fire_again(&turn, fleet, receiver, &firing, Utc::now()).await)

@@ -1,5 +1,7 @@
 //! What one attempt is made of, and what comes of it.
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::paging::delivery::AttemptEnd;
 
 /// A message as it was written at the decision.
@@ -11,6 +13,8 @@ pub struct Frozen<'a> {
     pub payload: &'a str,
     /// What the receiver knows its incident by, where an earlier attempt said so.
     pub external_ref: Option<&'a str>,
+    /// When its incident ended, whatever this message tells of it.
+    pub over_at: Option<DateTime<Utc>>,
 }
 
 /// What came of an attempt.

@@ -67,7 +67,7 @@ impl ChannelSender {
         payload: &str,
         now: DateTime<Utc>,
     ) -> AttemptEnd {
-        let message = Frozen { id, payload, external_ref: None };
+        let message = Frozen { id, payload, external_ref: None, over_at: None };
         self.attempt_while(&WritePermit::always(), fleet, receiver, message, now).await.end
     }
 
@@ -78,7 +78,7 @@ impl ChannelSender {
         permit: &WritePermit,
         fleet: &Fleet,
         receiver: &Receiver,
-        Frozen { id, payload, external_ref }: Frozen<'_>,
+        Frozen { id, payload, external_ref, over_at }: Frozen<'_>,
         now: DateTime<Utc>,
     ) -> Attempt {
         let post = |proof| Post { id, body: payload, at: now, proof, to: PostTo::Address, permit, form: None };
@@ -116,7 +116,7 @@ impl ChannelSender {
                 return slack_bot::in_time(telling).await;
             }
             Channel::Alertmanager { url } => {
-                return self.alert(fleet, receiver, url, post(Proof::Address), external_ref).await;
+                return self.alert(fleet, receiver, url, post(Proof::Address), (external_ref, over_at)).await;
             }
         };
         Attempt { end, external_ref: None }
@@ -148,7 +148,7 @@ impl ChannelSender {
             let alerts = known
                 .iter()
                 .map(|(message, known_by)| (message, alertmanager::labels(message, &receiver.name, *known_by)));
-            let body = alertmanager::body(alerts, now).to_string();
+            let body = alertmanager::body(alerts, None, now).to_string();
             let to = PostTo::Below(alertmanager::PATH);
             let post = Post { id: "", body: &body, at: now, proof: Proof::Address, to, permit: &permit, form: None };
             let end = self.hooks.send(&fleet.allow_private, url, post).await;
@@ -166,12 +166,12 @@ impl ChannelSender {
         receiver: &Receiver,
         url: &Address,
         post: Post<'_>,
-        known_by: Option<&str>,
+        (known_by, over_at): (Option<&str>, Option<DateTime<Utc>>),
     ) -> Attempt {
         let Ok(message) = Message::parse(post.body) else { return Attempt { end: unreadable(), external_ref: None } };
         let labels = alertmanager::labels(&message, &receiver.name, known_by);
         let external_ref = Some(alertmanager::remember(&labels));
-        let body = alertmanager::body([(&message, labels)].into_iter(), post.at).to_string();
+        let body = alertmanager::body([(&message, labels)].into_iter(), over_at, post.at).to_string();
         let _turn = self.turn(receiver).await;
         let post = Post { body: &body, to: PostTo::Below(alertmanager::PATH), ..post };
         Attempt { end: self.hooks.send(&fleet.allow_private, url, post).await, external_ref }

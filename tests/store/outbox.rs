@@ -260,6 +260,13 @@ async fn what_a_receiver_knows_an_incident_by_goes_with_all_that_follows_until_i
     store.commit(ChangeSet { incidents: vec![over], outbox, ..ChangeSet::default() }).await.expect("committed");
     let rows = firing(store.firing("am").await.expect("read"));
     assert_eq!(rows, ["m1 Some(\"m1 at am\")"], "what is over fires no more, though its end is still to be told");
+    let opening = store.deliveries(Some("i1")).await.expect("ledger");
+    let opening =
+        opening.iter().find(|line| (&*line.receiver, &*line.notification) == ("am", "n1")).expect("it was sent");
+    assert!(store.replay(&opening.id, "kim", at(5)).await.expect("asked"), "a person has it sent again");
+    let (names, claims) = claimed(&store, at(5)).await;
+    assert_eq!((&*names, claims[0].over_at), (&["n1>am".to_owned()][..], Some(at(4))), "and it is known to be over");
+    assert_eq!(of_am.over_at, None, "before, it was not");
     store.close().await;
     let store = place.open().await;
     assert_eq!(firing(store.firing("am").await.expect("read")).len(), 1, "the next process knows the same");

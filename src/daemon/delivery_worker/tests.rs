@@ -52,6 +52,7 @@ fn check(row: Row) {
         tries: 2,
         promised_at,
         external_ref: None,
+        over_at: None,
     };
     let fleet = fleet(row.receivers, &["oncall", "admin"]);
     let receiver = fleet.receiver("oncall").cloned();

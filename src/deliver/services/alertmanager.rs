@@ -79,12 +79,17 @@ fn first_labels(message: &Message, receiver: &str) -> Labels {
     labels
 }
 
-/// The body of a POST: alerts, each with the labels it is known by.
-pub(crate) fn body<'a>(alerts: impl Iterator<Item = (&'a Message, Labels)>, now: DateTime<Utc>) -> Value {
-    alerts.map(|(message, labels)| alert(message, &labels, now)).collect()
+/// The body of a POST: alerts, each with the labels it is known by. What is over fires no more, whatever a message tells of
+/// it: one that is late, or that somebody has sent again.
+pub(crate) fn body<'a>(
+    alerts: impl Iterator<Item = (&'a Message, Labels)>,
+    over_at: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> Value {
+    alerts.map(|(message, labels)| alert(message, &labels, over_at, now)).collect()
 }
 
-fn alert(message: &Message, labels: &Labels, now: DateTime<Utc>) -> Value {
+fn alert(message: &Message, labels: &Labels, over_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Value {
     let briefing = Briefing::of(message);
     let starts_at = message.incident.as_ref().map_or(&message.at, |incident| &incident.opened_at);
     let ends_at = match message.event.as_str() {
@@ -100,7 +105,7 @@ fn alert(message: &Message, labels: &Labels, now: DateTime<Utc>) -> Value {
         "labels": labels,
         "annotations": annotations(message, &briefing),
         "startsAt": starts_at,
-        "endsAt": ends_at,
+        "endsAt": over_at.map_or(ends_at, timestamp),
     });
     if let Some((_, url)) = briefing.links.first() {
         alert["generatorURL"] = json!(url);
@@ -161,7 +166,7 @@ mod tests {
     }
 
     fn of(message: &Message, remembered: Option<&str>) -> Value {
-        body([(message, labels(message, "am", remembered))].into_iter(), now())[0].clone()
+        body([(message, labels(message, "am", remembered))].into_iter(), None, now())[0].clone()
     }
 
     #[test]
@@ -208,6 +213,13 @@ mod tests {
         let mut next = opened();
         next.incident.as_mut().unwrap().id = "i-2".into();
         assert_ne!(labels(&next, "am", None), first, "the next incident is another alert");
+    }
+
+    #[test]
+    fn what_is_over_fires_no_more_though_its_opening_is_sent_again() {
+        let over = "2026-11-21T09:20:03Z".parse().unwrap();
+        let alert = body([(&opened(), labels(&opened(), "am", None))].into_iter(), Some(over), now())[0].clone();
+        assert_eq!(alert["endsAt"], of(&resolved(), None)["endsAt"]);
     }
 
     #[test]

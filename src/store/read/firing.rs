@@ -1,8 +1,10 @@
 //! What a receiver was told of that is still open, as it was told last.
 
+use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::store::file::readers::Readers;
+use crate::store::values::column::timestamp_or_none;
 use crate::store::values::error::StoreError;
 
 /// Incidents that are read at once, the oldest first: more than a team can have open.
@@ -39,6 +41,17 @@ impl Readers {
         };
         rows.iter().map(row).collect()
     }
+}
+
+/// When the incident of a delivery ended, where it has one that did.
+pub(in crate::store) async fn over_at(
+    connection: &mut SqliteConnection,
+    id: &str,
+) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let row =
+        sqlx::query("SELECT i.resolved_at FROM deliveries d JOIN incidents i ON i.id = d.incident WHERE d.id = $1");
+    let row = row.bind(id).fetch_optional(connection).await?;
+    row.map_or(Ok(None), |row| timestamp_or_none(&row, 0))
 }
 
 /// What the receiver of a delivery knows its incident by.

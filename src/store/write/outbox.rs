@@ -99,6 +99,8 @@ pub struct Claim {
     pub promised_at: DateTime<Utc>,
     /// What the receiver knows the incident by, as an earlier attempt said.
     pub external_ref: Option<String>,
+    /// When the incident ended, whatever this message tells of it.
+    pub over_at: Option<DateTime<Utc>>,
 }
 
 /// How a try ended and what follows.
@@ -295,7 +297,8 @@ async fn lend(
     .fetch_optional(&mut *connection)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    Ok(Some(Claim { external_ref: firing::external_ref(connection, id).await?, ..claim_from(&row)? }))
+    let external_ref = firing::external_ref(connection, id).await?;
+    Ok(Some(Claim { external_ref, over_at: firing::over_at(connection, id).await?, ..claim_from(&row)? }))
 }
 
 fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
@@ -310,6 +313,7 @@ fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
         tries: row.try_get(7)?,
         promised_at: timestamp(row, 8)?,
         external_ref: None,
+        over_at: None,
     })
 }
 
