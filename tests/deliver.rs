@@ -334,7 +334,7 @@ async fn services_of_others_get_each_event_in_their_own_form() {
         (Channel::Ntfy { url: url("/sre-pages"), token: Some(Secret::new(KEY)) }, "/"),
         (Channel::PagerDuty { url: url("/v2/enqueue"), routing_key: Secret::new(KEY) }, "/v2/enqueue"),
     ];
-    let sender = ChannelSender::new().expect("a sender");
+    let [sender, later] = [(); 2].map(|()| ChannelSender::new().expect("a sender"));
     for (channel, path) in services {
         let receiver = service(channel);
         for event in Event::ALL {
@@ -344,6 +344,14 @@ async fn services_of_others_get_each_event_in_their_own_form() {
                 let end = soon("an answer", sender.attempt(&fleet, &receiver, "0199-n", &payload, Utc::now())).await;
                 assert_eq!(end, AttemptEnd::Accepted, "{}", receiver.channel.key());
                 let (found, headers, body) = posts.recv().await.expect("a post");
+                let hour = Duration::from_secs(3600);
+                let again = later.attempt(&fleet, &receiver, "0199-n", &payload, Utc::now() + hour);
+                assert_eq!(soon("an answer", again).await, AttemptEnd::Accepted);
+                assert_eq!(
+                    posts.recv().await.expect("a post").2,
+                    body,
+                    "a repeat says the same, an hour and a start later"
+                );
                 assert_eq!((found.as_str(), headers["content-type"].as_bytes()), (path, &b"application/json"[..]));
                 let token = headers.get("authorization").map(|value| value.to_str().expect("ASCII"));
                 let is_ntfy = receiver.channel.key() == "ntfy";

@@ -1,4 +1,10 @@
 //! Bringing a frozen message to a receiver: one attempt.
+//!
+//! A repeat has the same id and the same body, byte for byte, though no body is kept: each is made of the frozen message
+//! and of what the file says of its receiver, and of no clock and no chance. Kept bodies would be secrets in the database
+//! (a routing key, a token in a body of the file). So a repeat differs only by what is the attempt's own (the timestamp that
+//! is signed, the signature, until when an alert fires), and where the receiver's declaration or Serin itself was changed
+//! in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
