@@ -1,6 +1,8 @@
 //! `serin check`: is this file right, and what will it cost the servers it watches?
 //!
-//! For CI: exit code 0 where the file is right, 1 where it is not. Nothing is contacted.
+//! For CI: exit code 0 where the file is right, 1 where it is not. Nothing is contacted, but with `--links` the runbooks.
+
+pub(crate) mod links;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -11,6 +13,7 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::check::links::LinksFound;
 use crate::cli::config_file::ConfigFile;
 use crate::config;
 use crate::config::Loaded;
@@ -25,7 +28,7 @@ use crate::domain::quality::unarmed::{Unarmed, declared_way, unarmed};
 use crate::domain::rules::After;
 use crate::domain::wording::{as_written, counted};
 
-/// Checks a monitors.yaml without contacting anything.
+/// Checks a monitors.yaml; without --links nothing is contacted.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
     /// Which file.
@@ -34,13 +37,19 @@ pub struct CheckArgs {
     /// Refuse variables and secret files that are not there, as `serin run` does; without it they are warnings.
     #[arg(long)]
     pub env: bool,
+    /// Fetch every runbook that the file leads to, and fail where one that pages lead to is not there.
+    #[arg(long)]
+    pub links: bool,
     /// Print for machines: one JSON object.
     #[arg(long)]
     pub json: bool,
 }
 
 /// Checks and prints; 0 where the file is right, 1 where it is not or cannot be read.
-pub fn run(args: CheckArgs) -> ExitCode {
+///
+/// # Errors
+/// Where no runbook can be fetched at all.
+pub async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let source = match args.config.path().and_then(|path| Ok(source::read(&path)?)) {
         Ok(source) => source,
         Err(error) => {
@@ -49,20 +58,29 @@ pub fn run(args: CheckArgs) -> ExitCode {
             } else {
                 anstream::eprintln!("error: {error}");
             }
-            return ExitCode::FAILURE;
+            return Ok(ExitCode::FAILURE);
         }
     };
     let strictness = if args.env { Unset::Refuse } else { Unset::Warn };
     let checked = config::load(&source, &|name| std::env::var(name).ok(), strictness);
+    let links = match &checked {
+        Ok(loaded) if args.links => Some(links::check(&loaded.fleet).await?),
+        _ => None,
+    };
+    let is_right = checked.is_ok() && links.as_ref().is_none_or(LinksFound::is_right);
     if args.json {
-        print_json(&report(&source.name, &checked));
+        print_json(&CheckReport { ok: is_right, links, ..report(&source.name, &checked) });
     } else {
         match &checked {
             Ok(loaded) => print_loaded(&source.name, loaded),
             Err(faults) => print_faults(&source.name, faults),
         }
+        if let Some(links) = &links {
+            links.troubles().iter().for_each(|trouble| anstream::eprintln!("{trouble}\n"));
+            anstream::println!("{}", links.summary());
+        }
     }
-    if checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_faults(name: &str, faults: &Diagnostics) {
@@ -214,6 +232,9 @@ struct CheckReport {
     warnings: Vec<String>,
     monitors: Vec<MonitorLine>,
     calls_per_day_max: u64,
+    /// What `--links` found; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<LinksFound>,
 }
 
 #[derive(Debug, Serialize)]

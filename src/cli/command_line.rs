@@ -69,7 +69,7 @@ pub fn main() -> ExitCode {
         tracing::debug!("a TLS provider was installed already");
     }
     let end = match arguments.command {
-        Command::Check(args) => return check::run(args),
+        Command::Check(args) => wait(check::run(args)),
         Command::Schema(args) => return schema::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Route(args) => route::run(args),

@@ -186,7 +186,7 @@ impl Notifier<'_> {
             summary: format!("{}: the server {how}{sessions}", self.monitor.id),
             evidence: restart.evidence.clone(),
             resolves_when: None,
-            runbook_url: self.fleet.runbooks.url(runbook, &self.fleet.public_url),
+            runbook_url: self.fleet.runbook_url(runbook, &self.monitor.id, None, &self.fleet.public_url),
             incident_url: None,
             rule: Some(self.fleet.provenance.rule(self.monitor.line)),
             reproduce: format!("serin probe {}", self.monitor.id),
@@ -217,7 +217,7 @@ impl Notifier<'_> {
             evidence,
             resolves_when: rule_text::resolves(self.monitor, incident.signal, incident.reason)
                 .filter(|_| event != Event::IncidentResolved),
-            runbook_url: self.fleet.runbooks.url(incident.reason, &self.fleet.public_url),
+            runbook_url: self.runbook_of(incident),
             incident_url: Some(format!("{}/incidents/{}", self.fleet.public_url, incident.id)),
             rule: Some(incident.rule.clone()),
             reproduce: incident.reproduce(),
@@ -233,6 +233,11 @@ impl Notifier<'_> {
         let named = ids.get(..DEPENDENTS_NAMED).unwrap_or(&ids).join(", ");
         let more = ids.len().saturating_sub(DEPENDENTS_NAMED);
         (!ids.is_empty()).then(|| if more > 0 { format!("{named} and {more} more") } else { named })
+    }
+
+    fn runbook_of(self, incident: &Incident) -> String {
+        let Fleet { public_url, .. } = self.fleet;
+        self.fleet.runbook_url(incident.reason, &incident.monitor, Some(&incident.id), public_url)
     }
 
     fn card(self) -> MonitorCard {

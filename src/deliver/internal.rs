@@ -27,6 +27,7 @@ use crate::deliver::queue::{QueuedKind, Queues};
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::reason::Severity;
+use crate::domain::runbooks::RunbookWanted;
 use crate::net::files;
 
 /// Time between two reminders of one open trouble: twice in a working day, and not so often that a filter is written.
@@ -302,7 +303,7 @@ fn message_of(said: &LastSaid, fleet: &Fleet) -> Message {
         failed_stage: None,
         summary,
         evidence: MessageEvidence(evidence),
-        runbook_url: fleet.runbooks.url(kind.reason(), &fleet.public_url),
+        runbook_url: fleet.runbooks.url(RunbookWanted::of(kind.reason()), &fleet.public_url),
         rule: None,
         reproduce: None,
         severity: Severity::Page.slug().to_owned(),

@@ -8,7 +8,7 @@
 //! Read: `message` (the contract), `channel` (one attempt) on `attempt`, `ack_link` (the link each receiver gets), then the ways out, `webhook` with
 //! its `signature` and `mail` with its `smtp` conversation, and `slack_bot` (a message and its thread); `services`, which render it for chats and pagers of others
 //! from the parts that `briefing` has of it; `internal` with its
-//! closed list `internal_alert` and its `queue`; `runbook`; and, at the bottom, `plain`, `trust` and `write_permit`.
+//! closed list `internal_alert` and its `queue`; `runbook` and `link`, whether one leads anywhere; and, at the bottom, `plain`, `trust` and `write_permit`.
 
 pub mod ack_link;
 pub(crate) mod briefing;
@@ -20,6 +20,7 @@ pub mod message;
 pub(crate) mod plain;
 pub(crate) mod queue;
 pub(crate) mod runbook;
+pub(crate) mod link;
 pub(crate) mod services;
 pub(crate) mod signature;
 pub(crate) mod smtp;

@@ -203,7 +203,7 @@ impl<'a> Proof<'a> {
 }
 
 /// The URL, with an address written into it checked here: a resolver never sees those.
-fn guarded_url(address: &Address, allow: &[IpNet]) -> Result<Url, AttemptEnd> {
+pub(super) fn guarded_url(address: &Address, allow: &[IpNet]) -> Result<Url, AttemptEnd> {
     let bad = || refused(format!("{} is no http or https address", address.shown));
     let url = Url::parse(address.resolved.expose()).map_err(|_| bad())?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -222,12 +222,12 @@ fn guarded_url(address: &Address, allow: &[IpNet]) -> Result<Url, AttemptEnd> {
 }
 
 /// `config` has checked them; one that does not parse allows nothing.
-fn networks(allow: &[Network]) -> Vec<IpNet> {
+pub(super) fn networks(allow: &[Network]) -> Vec<IpNet> {
     allow.iter().filter_map(|network| network.0.parse().ok()).collect()
 }
 
 /// A guarded name is refused, everything else on the way may work later.
-fn ending(error: &reqwest::Error) -> AttemptEnd {
+pub(super) fn ending(error: &reqwest::Error) -> AttemptEnd {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(refusal) = cause.downcast_ref::<Refusal>() {

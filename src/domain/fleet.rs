@@ -1,9 +1,8 @@
 //! What monitors.yaml declares, once it has been checked: monitors, receivers, routes, runbooks.
 //!
 //! Every value in here is valid by construction of `config`; nothing downstream checks again.
-//! Beside it: `monitor` (one server under watch), `rules` (when its signals open and close), `receiver`, `route`.
+//! Beside it: `monitor` (one server under watch), `rules` (when its signals open and close), `receiver`, `route`, `runbooks`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use crate::domain::reason::FailureReason;
 use crate::domain::receiver::{Receiver, Smtp};
 use crate::domain::route::Route;
 use crate::domain::rules::RulePlace;
+use crate::domain::runbooks::{RunbookWanted, Runbooks};
 use crate::domain::secret::Address;
 
 /// Everything one monitors.yaml declares.
@@ -92,6 +92,20 @@ impl Fleet {
         self.monitors.iter().find(|monitor| monitor.id == *id)
     }
 
+    /// Where to look when a monitor has a reason, be it declared or removed since; Serin's own page starts with `home`.
+    pub fn runbook_url(
+        &self,
+        reason: FailureReason,
+        monitor: &MonitorId,
+        incident: Option<&str>,
+        home: &str,
+    ) -> String {
+        // Asked for its labels only, and these count where some label has a runbook.
+        let declared = if self.runbooks.labels.is_empty() { None } else { self.monitor(monitor) };
+        let labels = declared.map(|monitor| &monitor.labels);
+        self.runbooks.url(RunbookWanted { reason, monitor: Some(monitor), labels, incident }, home)
+    }
+
     /// None where it is not declared any more.
     pub fn receiver(&self, name: &str) -> Option<&Arc<Receiver>> {
         self.receivers.iter().find(|receiver| receiver.name == name)
@@ -155,52 +169,6 @@ pub struct Heartbeat {
     pub post: bool,
 }
 
-/// Where a page tells a human to look.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Runbooks {
-    /// Used where a reason has none of its own; `{reason}` stands for the slug.
-    pub default: Option<String>,
-    /// Whole addresses of single reasons, which go before the base.
-    pub by_reason: BTreeMap<FailureReason, String>,
-}
-
-impl Runbooks {
-    /// The address for a reason: its own, else the default, else the runbook that Serin serves itself.
-    pub fn url(&self, reason: FailureReason, public_url: &str) -> String {
-        self.by_reason
-            .get(&reason)
-            .or(self.default.as_ref())
-            .map(|url| url.replace("{reason}", reason.slug()))
-            .unwrap_or_else(|| format!("{public_url}/runbooks/{}", reason.slug()))
-    }
-}
-
 /// A block of addresses in CIDR form, such as `10.20.0.0/16`; `config` has checked it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network(pub String);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_reason_has_a_runbook() {
-        let own = BTreeMap::from([(FailureReason::Timeout, "https://own/slow".to_owned())]);
-        let default = Some("https://books/mcp#{reason}".to_owned());
-        let none = Runbooks::default();
-        let both = Runbooks { default, by_reason: own };
-        let rows = [
-            (&both, FailureReason::Timeout, "https://own/slow", "its own comes first"),
-            (&both, FailureReason::EmptyResults, "https://books/mcp#empty_results", "the default names the reason"),
-            (
-                &none,
-                FailureReason::EmptyResults,
-                "https://serin/runbooks/empty_results",
-                "ours where the file has none",
-            ),
-        ];
-        for (runbooks, reason, url, sentence) in rows {
-            assert_eq!(runbooks.url(reason, "https://serin"), url, "{sentence}");
-        }
-    }
-}

@@ -18,6 +18,7 @@ pub mod monitor;
 pub mod receiver;
 pub mod route;
 pub mod maintenance;
+pub mod runbooks;
 pub mod fleet;
 pub(crate) mod afresh;
 pub mod server_profile;

@@ -38,7 +38,7 @@ impl Severity {
 }
 
 /// Which playbook a reason belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layer {
     /// No connection: the name, TCP or TLS failed.
     Transport,
@@ -59,6 +59,37 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// Every layer, in the order of the table in docs/reasons.md.
+    pub const ALL: [Self; 8] = [
+        Self::Transport,
+        Self::Access,
+        Self::Protocol,
+        Self::Tools,
+        Self::Named,
+        Self::Retrieval,
+        Self::Latency,
+        Self::Ours,
+    ];
+
+    /// The word used in the file.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Transport => "transport",
+            Self::Access => "access",
+            Self::Protocol => "protocol",
+            Self::Tools => "tools",
+            Self::Named => "named",
+            Self::Retrieval => "retrieval",
+            Self::Latency => "latency",
+            Self::Ours => "ours",
+        }
+    }
+
+    /// The layer a word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layer| layer.slug() == slug)
+    }
+
     /// The heading used in the table of docs/reasons.md.
     pub const fn title(self) -> &'static str {
         match self {

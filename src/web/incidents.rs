@@ -181,7 +181,7 @@ fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
     let (fleet, reproduce) = (state.fleet_now(), incident.reproduce());
     let (acknowledged_by, acknowledged_at) = incident.acknowledged.unzip();
     IncidentBody {
-        runbook_url: fleet.runbooks.url(incident.reason, &fleet.public_url),
+        runbook_url: fleet.runbook_url(incident.reason, &incident.monitor, Some(&incident.id), &fleet.public_url),
         reproduce,
         id: incident.id,
         monitor: incident.monitor.to_string(),

@@ -16,11 +16,12 @@ use serin::config::read::bytes::ReadError;
 use serin::config::read::source::read;
 use serin::domain::fleet::Network;
 use serin::domain::latency::window::LatencyWindow;
-use serin::domain::monitor::{CanaryKind, Caps, Monitor};
+use serin::domain::monitor::{CanaryKind, Caps, Monitor, MonitorId};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::receiver::{Channel, SmtpTls};
 use serin::domain::rules::ContextRule;
+use serin::domain::runbooks::RunbookWanted;
 use serin::domain::signal::{Level, Signal};
 
 use crate::{FULL, check, loaded, secrets, source, with_monitor, with_sections};
@@ -51,7 +52,7 @@ fn the_file_of_the_design_loads() {
         smtp.login.as_ref().map(|(user, secret)| (&**user, secret.expose())),
         Some(("serin", "geheim-password"))
     );
-    let runbook = |reason| fleet.runbooks.url(reason, &fleet.public_url);
+    let runbook = |reason| fleet.runbooks.url(RunbookWanted::of(reason), &fleet.public_url);
     assert_eq!(runbook(FailureReason::IndexEmptyOrStale), "https://runbooks.example.org/reindex");
     assert_eq!(runbook(FailureReason::Timeout), "https://runbooks.example.org/mcp#timeout");
 
@@ -619,22 +620,32 @@ fn named(path: std::path::PathBuf) -> ConfigFile {
     ConfigFile { file: Some(path), config: None }
 }
 
-#[test]
-fn the_exit_code_tells() {
+#[tokio::test]
+async fn the_exit_code_tells() {
     let folder = tempfile::tempdir().unwrap();
-    let code = |text: &str, env: bool| {
-        let config = folder.path().join("monitors.yaml");
-        std::fs::write(&config, text).unwrap();
-        format!("{:?}", run(CheckArgs { config: named(config), env, json: false }))
+    let path = folder.path().join("monitors.yaml");
+    let code = async |text: &str, env: bool, links: bool| {
+        std::fs::write(&path, text).unwrap();
+        let ended = run(CheckArgs { config: named(path.clone()), env, links, json: false }).await;
+        format!("{:?}", ended.unwrap())
     };
     let (right, wrong) = (format!("{:?}", ExitCode::SUCCESS), format!("{:?}", ExitCode::FAILURE));
     let unset = with_monitor("auth: { bearer: \"${env:SERIN_TEST_NEVER_SET}\" }");
-    assert_eq!(code(&with_monitor(""), true), right);
-    assert_eq!(code(&with_monitor("evry: 1s"), false), wrong);
-    assert_eq!(code(&unset, false), right, "a warning only");
-    assert_eq!(code(&unset, true), wrong);
-    let gone = CheckArgs { config: named(folder.path().join("gone.yaml")), env: false, json: true };
-    assert_eq!(format!("{:?}", run(gone)), wrong);
+    assert_eq!(code(&with_monitor(""), true, false).await, right);
+    assert_eq!(code(&with_monitor("evry: 1s"), false, false).await, wrong);
+    assert_eq!(code(&unset, false, false).await, right, "a warning only");
+    assert_eq!(code(&unset, true, false).await, wrong);
+    let gone = CheckArgs { config: named(folder.path().join("gone.yaml")), env: false, links: false, json: true };
+    assert_eq!(format!("{:?}", run(gone).await.unwrap()), wrong);
+    // Port 9 of this machine is the one where nothing ever is.
+    let dead = |key: &str| {
+        let runbooks = format!("runbooks: {{ {key}: \"http://127.0.0.1:9/{{reason}}\" }}\n");
+        with_sections(&format!("serin: {{ allow_private: [127.0.0.0/8] }}\n{runbooks}"))
+    };
+    assert_eq!(code(&with_sections(""), true, true).await, right, "Serin's own pages are not fetched");
+    assert_eq!(code(&dead("timeout"), true, false).await, right, "nothing is fetched unasked");
+    assert_eq!(code(&dead("timeout"), true, true).await, wrong, "whoever is paged finds nothing");
+    assert_eq!(code(&dead("latency_elevated"), true, true).await, right, "a ticket is only warned of");
 }
 
 #[test]
@@ -739,4 +750,33 @@ fn era_and_transport_may_be_fixed() {
     assert_eq!((fixed.transport, fixed.era), (Some(Transport::Sse), Some(Era::Legacy)));
     let shared = of(&with_sections("defaults: { era: modern, cross_check: true }\n"));
     assert_eq!((shared.era, shared.cross_check), (Some(Era::Modern), false), "one era needs no comparison");
+}
+
+#[test]
+fn runbooks_are_found_by_monitor_label_and_layer() {
+    let text = "version: 1
+serin: { public_url: https://serin.example.org }
+runbooks:
+  labels: { env: { prod: \"https://r/prod\" }, team: { docs: \"https://r/docs#{incident}\" } }
+  layers: { retrieval: \"https://r/retrieval?{monitor}\" }
+receivers: { mail: { webhook: { url: \"https://h/\" } } }
+routes: [{ to: [mail] }]
+monitors:
+  - { id: docs, url: \"https://a/mcp\", labels: { team: docs } }
+  - { id: wiki, url: \"https://b/mcp\", labels: { team: docs }, runbooks: { timeout: \"https://r/{monitor}/{reason}\" } }
+  - { id: shop, url: \"https://c/mcp\" }
+";
+    let fleet = loaded(text).fleet;
+    let runbook = |monitor, reason| fleet.runbook_url(reason, &MonitorId::new(monitor), Some("i1"), "");
+    let rows = [
+        ("wiki", FailureReason::Timeout, "https://r/wiki/timeout", "the monitor's own"),
+        ("wiki", FailureReason::EmptyResults, "https://r/docs#i1", "its label's, where it has none"),
+        ("docs", FailureReason::Timeout, "https://r/docs#i1", "the label it carries"),
+        ("shop", FailureReason::EmptyResults, "https://r/retrieval?shop", "the layer's"),
+        ("gone", FailureReason::EmptyResults, "https://r/retrieval?gone", "also where it is not declared any more"),
+        ("shop", FailureReason::Timeout, "/runbooks/timeout", "and else Serin's"),
+    ];
+    for (monitor, reason, expected, sentence) in rows {
+        assert_eq!(runbook(monitor, reason), expected, "{sentence}");
+    }
 }

@@ -30,6 +30,11 @@ fn read(file: &Value) -> Result<Loaded, String> {
     load(&source, &env, Unset::Warn).map_err(|faults| faults.to_string())
 }
 
+/// A file that writes a runbook of each reason would be a long one: of these, one is enough.
+fn is_any_reason(path: &str) -> bool {
+    matches!(path, "runbooks" | "monitors.runbooks")
+}
+
 /// Keys with dots between them, `*` for names that the file chooses; what `defaults` holds is looked at as a monitor's.
 fn keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
     for one in schema["anyOf"].as_array().into_iter().flatten() {
@@ -38,7 +43,7 @@ fn keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
     for (key, inside) in schema["properties"].as_object().into_iter().flatten() {
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         found.insert(path.clone());
-        let deeper = !path.starts_with("defaults.") && path != "runbooks";
+        let deeper = !path.starts_with("defaults.") && !is_any_reason(&path);
         keys(if deeper { inside } else { &Value::Null }, &path, found);
     }
     for (step, inside) in [("", &schema["items"]), (".*", &schema["additionalProperties"])] {

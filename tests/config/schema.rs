@@ -65,7 +65,7 @@ fn the_schema_and_the_checker_know_the_same_keys() {
     let mut found = Vec::new();
     maps(&schema::schema(), &mut Vec::new(), &mut found);
     assert!(found.len() > 40, "the schema has all sections: {}", found.len());
-    for (way, keys) in found.iter().filter(|(way, _)| way.as_slice() != ["runbooks"]) {
+    for (way, keys) in found.iter().filter(|(way, _)| way.last().is_none_or(|key| key != "runbooks")) {
         // Nothing is like it, so that the checker lists what it knows.
         let mut file = document(way, json!({ "qqqqqqqqqqqqqqq": 1 }));
         if let Some(monitor) = file.get_mut("monitors").and_then(|monitors| monitors.get_mut(0)) {

@@ -17,6 +17,7 @@ use crate::config::check::process;
 use crate::config::check::process::ProcessSettings;
 use crate::config::check::receivers;
 use crate::config::check::routes;
+use crate::config::check::runbooks;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue, Tree};
@@ -44,7 +45,7 @@ pub(in crate::config) fn document(
     let everywhere = |key| files.iter().filter_map(move |fields| fields.and_then(|fields| fields.get(key)));
     let node = |key| first.get(key).map(|entry| &*entry.value);
     let process = process::process(checker, node("serin"));
-    let runbooks = process::runbooks(checker, everywhere("runbooks"));
+    let mut runbooks = runbooks::runbooks(checker, everywhere("runbooks"));
     let has_smtp = match node("serin").map(|node| &node.value) {
         Some(NodeValue::Map(entries)) => entries.iter().any(|entry| entry.key == "smtp"),
         _ => false,
@@ -74,7 +75,8 @@ pub(in crate::config) fn document(
         coverage::coverage(checker, &routes, &monitors, (top, process.settings.refuses_unrouted));
         receivers.unused(checker, &routes, &process.internal);
     }
-    let MonitorsRead { list, .. } = monitors;
+    let MonitorsRead { list, runbooks: own, .. } = monitors;
+    runbooks.monitors = own;
     let fleet = Fleet {
         provenance: Provenance::default(),
         monitors: list,

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::domain::reason::FailureReason;
+use crate::domain::reason::{FailureReason, Layer};
 
 const SEVERITY: &str = "How loud: page wakes someone, ticket waits for working hours, notice is for the record.";
 
@@ -69,8 +69,15 @@ const KEYS: &[(&str, &str)] = &[
     ("serin.log.modules", "Levels by module, such as `probe: debug`."),
     ("serin.log.modules.*", "The level of this module."),
     ("defaults", "What holds for every monitor that says nothing else."),
-    ("runbooks", "Where a page tells a human to look, by failure reason."),
-    ("runbooks.default", "Where no reason has its own; `{reason}` is put in."),
+    (
+        "runbooks",
+        "Where a page tells a human to look, by failure reason; `{reason}`, `{monitor}` and `{incident}` are put in.",
+    ),
+    ("runbooks.default", "Where nothing else has one."),
+    ("runbooks.layers", "For all reasons of a layer that have none of their own."),
+    ("runbooks.labels", "For monitors that carry a label, whatever failed; the first named label counts."),
+    ("runbooks.labels.*", "For the values of this label."),
+    ("runbooks.labels.*.*", "Where the label has this value."),
     ("receivers", "Who can be told, by name."),
     ("receivers.*", "How one receiver is reached: by webhook, by email, or in a service that the team uses already."),
     ("receivers.*.webhook", "A webhook after Standard Webhooks."),
@@ -244,6 +251,9 @@ const KEYS: &[(&str, &str)] = &[
         "monitors.depends_on",
         "What its server cannot work without: ids of monitors, and addresses that answer while they are well. While one of them is down, nobody is told of this monitor.",
     ),
+    ("monitors.runbooks", "Where a page of this monitor tells a human to look, before what `runbooks` says."),
+    ("monitors.runbooks.default", "Where no reason and no layer of this monitor has its own."),
+    ("monitors.runbooks.layers", "For all reasons of a layer that have none of their own."),
     ("monitors.rules", "When each signal opens and closes, and how loud it is."),
     ("monitors.rules.availability", "Whether the server answers as MCP asks."),
     ("monitors.rules.availability.after", "Failed beats in a row that open it. Default 3."),
@@ -392,7 +402,6 @@ const PROMISED: &[&str] = &[
     "monitors.oauth",
     "monitors.locations",
     "monitors.owner",
-    "monitors.runbooks",
     "monitors.auth.basic",
 ];
 
@@ -466,8 +475,13 @@ pub(in crate::config) fn is_promised(section: &str, key: &str) -> bool {
 
 /// What a key is for, by the keys that lead to it. What stands in `defaults` is for what it is for in a monitor.
 pub(in crate::config) fn about(path: &str) -> Option<String> {
-    if let Some(reason) = path.strip_prefix("runbooks.").and_then(FailureReason::from_slug) {
+    let runbook = path.strip_prefix("monitors.").unwrap_or(path).strip_prefix("runbooks.");
+    if let Some(reason) = runbook.and_then(FailureReason::from_slug) {
         return Some(format!("Runbook where: {}", reason.facts().meaning));
+    }
+    let layer = runbook.and_then(|key| key.strip_prefix("layers.")).and_then(Layer::from_slug);
+    if let Some(layer) = layer {
+        return Some(format!("Runbook where the reason is of the layer: {}.", layer.title()));
     }
     let of = |path: &str| KEYS.iter().find(|(known, _)| *known == path).map(|(_, about)| (*about).to_owned());
     of(path).or_else(|| of(&format!("monitors.{}", path.strip_prefix("defaults.")?)))

@@ -2,7 +2,7 @@
 //!
 //! Read `keys` (what may stand where), `golden` (canaries in files of their own), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
 //! files together), then the sections: `process`, `receivers` with `webhook_body`, `routes`, `maintenance`, `coverage` (whether anybody hears), `layers` (defaults beneath a monitor),
-//! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `near_misses`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `depends_on`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
+//! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `near_misses`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `depends_on`, `runbooks`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
 //! `definition`.
 
 pub(super) mod keys;
@@ -28,6 +28,7 @@ pub(super) mod rules;
 pub(super) mod quality_checks;
 pub(super) mod replicas;
 pub(super) mod depends_on;
+pub(super) mod runbooks;
 pub(super) mod monitors;
 pub(super) mod webhook_body;
 pub(super) mod receivers;

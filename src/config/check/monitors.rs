@@ -16,10 +16,12 @@ use crate::config::check::reach;
 use crate::config::check::replicas;
 use crate::config::check::routes::labels;
 use crate::config::check::rules::{EVERY, RuleBasis, RuleFields, rules};
+use crate::config::check::runbooks;
 use crate::config::check::search;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::{MapEntry, Node};
 use crate::domain::monitor::{Likeness, Monitor, MonitorId, Original};
+use crate::domain::runbooks::RunbooksByReason;
 use crate::domain::search::Fresh;
 use crate::domain::secret::Address;
 use crate::domain::wording::as_written;
@@ -51,6 +53,8 @@ pub(in crate::config) struct MonitorsRead {
     pub list: Vec<Arc<Monitor>>,
     /// Every id in the files, also of a monitor that is faulty.
     pub places: HashMap<String, TextSpan>,
+    /// The runbooks of those that declare some.
+    pub runbooks: BTreeMap<MonitorId, RunbooksByReason>,
 }
 
 /// Looks at the keys of `defaults:`; what they say is read for each monitor that takes it from there.
@@ -111,6 +115,8 @@ pub(in crate::config) fn monitors(
             }
             let named = fields.get("replicas_of").filter(|_| monitor.original().is_some());
             replicas.extend(named.map(|entry| (monitor.id.clone(), entry.value.place)));
+            let own = fields.get("runbooks").map(|entry| runbooks::of_monitor(checker, &what, entry));
+            found.runbooks.extend(own.map(|own| (monitor.id.clone(), own)));
             found.list.push(Arc::new(monitor));
         }
     }

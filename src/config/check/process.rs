@@ -1,6 +1,5 @@
-//! `serin:`, what the process itself needs, and `runbooks:`.
+//! `serin:`, what the process itself needs.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,17 +8,15 @@ use ipnet::IpNet;
 use lettre::message::Mailbox;
 use url::Url;
 
-use crate::config::check::checker::{Checker, Fields, similar};
+use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::control;
 use crate::config::check::heartbeat;
 use crate::config::check::logging::{self, Log};
 use crate::config::check::retention::retention;
-use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node};
-use crate::domain::fleet::{Control, Heartbeat, Network, Retention, Runbooks};
+use crate::domain::fleet::{Control, Heartbeat, Network, Retention};
 use crate::domain::monitor::ProbeIdentity;
-use crate::domain::reason::FailureReason;
 use crate::domain::receiver::{Smtp, SmtpTls};
 use crate::domain::secret::Secret;
 
@@ -329,57 +326,4 @@ fn proxies(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<IpNet> {
 pub(in crate::config) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Reads the `runbooks:` of all files.
-pub(in crate::config) fn runbooks<'n, 'a: 'n>(
-    checker: &mut Checker<'_>,
-    sections: impl Iterator<Item = &'n MapEntry<'a>>,
-) -> Runbooks {
-    let mut runbooks = Runbooks::default();
-    let mut places: HashMap<&str, TextSpan> = HashMap::new();
-    let mut maps = Vec::new();
-    for section in sections {
-        let reasons = FailureReason::ALL.iter().map(|reason| reason.slug());
-        checker.ask(section.value.place, || ValueShape::keys(std::iter::once("default").chain(reasons)));
-        maps.extend(checker.map("'runbooks'", &section.value));
-    }
-    for entry in maps.into_iter().flatten() {
-        if let Some(first) = places.insert(&entry.key, entry.place) {
-            let diagnostic =
-                Diagnostic::new(entry.place, format!("the runbook of {} is named twice", quoted(&entry.key)));
-            checker.report(diagnostic.note(first, "first named here").help("keep one of the two"));
-        }
-        if entry.key == "default" {
-            runbooks.default = runbook(checker, entry);
-        } else if let Some(reason) = FailureReason::from_slug(&entry.key) {
-            if let Some(url) = runbook(checker, entry) {
-                runbooks.by_reason.insert(reason, url);
-            }
-        } else {
-            let known = FailureReason::ALL.iter().map(|reason| reason.slug()).chain(["default"]);
-            let mend = match similar(&entry.key, known) {
-                Some(word) => format!("did you mean '{word}'?"),
-                None => {
-                    "the reasons are listed in docs/reasons.md, such as `connection_refused`; `default` covers the rest"
-                        .to_owned()
-                }
-            };
-            let message = format!("runbooks know no failure reason {}", quoted(&entry.key));
-            checker.report(Diagnostic::new(entry.place, message).help(mend));
-        }
-    }
-    runbooks
-}
-
-fn runbook(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<String> {
-    let url = checker.link("a runbook", &entry.value)?;
-    let rest = url.replace("{reason}", "");
-    if rest.contains(['{', '}']) {
-        let diagnostic =
-            Diagnostic::new(entry.value.place, "a runbook's address has a placeholder other than `{reason}`");
-        checker.report(diagnostic.help("only `{reason}` is put in"));
-        return None;
-    }
-    Some(url)
 }

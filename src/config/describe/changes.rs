@@ -8,6 +8,7 @@ use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Canary, Monitor, ProbeIdentity};
 use crate::domain::near_miss::NearMiss;
 use crate::domain::receiver::{Receiver, Smtp};
+use crate::domain::runbooks::{LabelRunbooks, Runbooks};
 
 /// The keys by which a monitor differs from what it was; its id is the same.
 pub(crate) fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
@@ -124,11 +125,23 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
     if !monitors.is_empty() && !new.monitors.is_empty() {
         keys.unless("serin.probe_identity", &identity(old), &identity(new));
     }
-    keys.unless("runbooks.default", &runbooks.default, &new.runbooks.default);
-    let more = new.runbooks.by_reason.keys().filter(|reason| !runbooks.by_reason.contains_key(*reason));
-    for reason in runbooks.by_reason.keys().chain(more) {
-        let (old, new) = (runbooks.by_reason.get(reason), new.runbooks.by_reason.get(reason));
-        keys.unless(&format!("runbooks.{reason}"), &old, &new);
+    let (old, new) = (written(runbooks), written(&new.runbooks));
+    for key in old.keys().chain(new.keys().filter(|key| !old.contains_key(*key))) {
+        keys.unless(key, &old.get(key), &new.get(key));
     }
     keys.0
+}
+
+/// Every runbook by the keys that lead to it; where it stands is no part of it. Of a label its place among the others
+/// counts too.
+fn written(runbooks: &Runbooks) -> BTreeMap<String, (usize, &str)> {
+    let Runbooks { monitors, labels, all } = runbooks;
+    let own = monitors.iter().flat_map(|(id, own)| {
+        own.all().map(move |(key, runbook)| (format!("monitors.{id}.runbooks.{key}"), (0, &*runbook.url)))
+    });
+    let by_label = labels.iter().enumerate().flat_map(|(nth, LabelRunbooks { label, values })| {
+        values.iter().map(move |(value, runbook)| (format!("runbooks.labels.{label}.{value}"), (nth, &*runbook.url)))
+    });
+    let rest = all.all().map(|(key, runbook)| (format!("runbooks.{key}"), (0, &*runbook.url)));
+    own.chain(by_label).chain(rest).collect()
 }

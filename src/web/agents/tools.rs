@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use crate::deliver::runbook;
 use crate::domain::incident::Incident;
 use crate::domain::reason::FailureReason;
+use crate::domain::runbooks::RunbookWanted;
 use crate::live::glance::{IncidentGlance, SignalGlance};
 use crate::live::state::Standing;
 use crate::store::read::pages::IncidentFilter;
@@ -71,6 +72,9 @@ struct NoArguments {}
 struct RunbookArguments {
     /// The `failure_reason` of an incident.
     reason: String,
+    /// The server that has it: its team may have written a runbook of its own.
+    #[serde(default)]
+    server: Option<String>,
 }
 
 /// The tools over the state that pages are drawn of.
@@ -213,9 +217,13 @@ impl Agents {
     fn runbook(&self, asked: RunbookArguments) -> Result<Value, String> {
         let reason = FailureReason::from_slug(&asked.reason).ok_or("there is no failure reason of this name")?;
         let fleet = self.0.fleet_now();
+        let url = match asked.server.map(|server| self.one(&server)).transpose()? {
+            Some(one) => fleet.runbook_url(reason, one.id(), None, &fleet.public_url),
+            None => fleet.runbooks.url(RunbookWanted::of(reason), &fleet.public_url),
+        };
         Ok(json!({
             "failure_reason": reason.slug(), "meaning": reason.facts().meaning,
-            "url": fleet.runbooks.url(reason, &fleet.public_url), "runbook": runbook::markdown(reason),
+            "url": url, "runbook": runbook::markdown(reason),
         }))
     }
 }

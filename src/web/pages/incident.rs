@@ -276,7 +276,7 @@ fn cause(incident: Incident, fleet: &Fleet) -> IncidentCause {
         layer: facts.layer.title(),
         stage: incident.stage,
         evidence: incident.evidence,
-        runbook: fleet.runbooks.url(incident.reason, ""),
+        runbook: fleet.runbook_url(incident.reason, &incident.monitor, Some(&incident.id), ""),
         own_runbook: format!("/runbooks/{}", facts.slug),
         reproduce,
     }

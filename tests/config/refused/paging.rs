@@ -212,7 +212,7 @@ fn services_of_others() {
 
 #[test]
 fn what_the_process_needs() {
-    let rows: [(&str, &str, &[&str]); 12] = [
+    let rows: [(&str, &str, &[&str]); 14] = [
         (
             "open to the network without a token",
             "serin: { listen: \"0.0.0.0:80\", public_url: \"http://h\" }\n",
@@ -292,8 +292,25 @@ fn what_the_process_needs() {
         ),
         (
             "a placeholder that nobody fills",
-            "runbooks: { default: \"https://h/{monitor}\" }\n",
-            &["3:22 a runbook's address has a placeholder other than `{reason}` => only `{reason}` is put in"],
+            "runbooks: { default: \"https://h/{server}\" }\n",
+            &[
+                "3:22 a runbook's address has a placeholder that nobody fills => `{reason}`, `{monitor}` and `{incident}` are put in",
+            ],
+        ),
+        (
+            "a runbook on a host that hangs on what failed",
+            "runbooks: { layers: { access: \"https://{reason}.h/\" } }\n",
+            &[
+                "3:31 a runbook's address has a placeholder in its host => put it into the path, the query or behind `#`",
+            ],
+        ),
+        (
+            "a layer beside the reasons, and one that is none",
+            "runbooks: { retrieval: \"https://h/\", layers: { acess: \"https://h/\" } }\n",
+            &[
+                "3:13 runbooks know no failure reason 'retrieval' => a layer stands below `layers`: `layers: { retrieval: … }`",
+                "3:48 'layers' of runbooks has no key 'acess' => did you mean 'access'?",
+            ],
         ),
         (
             "a secret in the file",
