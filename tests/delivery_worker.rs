@@ -19,6 +19,7 @@ use serin::domain::paging::notification::Notification;
 use serin::domain::receiver::{Channel, Receiver};
 use serin::domain::secret::{Address, Secret};
 use serin::store::Store;
+use serin::store::read::ledger::DeliveryFilter;
 use serin::store::values::change_set::{ChangeSet, Outgoing};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
@@ -124,7 +125,7 @@ impl Post {
     async fn end(mut self) -> Vec<String> {
         self.stop.cancel();
         soon("the courier's end", self.worker.take().expect("it ran")).await.expect("it ends well");
-        let ledger = self.store.deliveries(None).await.expect("the ledger");
+        let ledger = self.store.deliveries(&DeliveryFilter::default()).await.expect("the ledger");
         self.store.close().await;
         let mut lines: Vec<_> = ledger
             .iter()
@@ -250,8 +251,14 @@ async fn a_stop_lets_tries_end_and_a_start_goes_on() {
     post.next(2).await;
     post.stop.cancel();
     soon("the courier's end", post.worker.take().expect("it ran")).await.expect("it ends well");
-    let states: Vec<_> =
-        post.store.deliveries(None).await.expect("ledger").into_iter().map(|line| line.attempts).collect();
+    let states: Vec<_> = post
+        .store
+        .deliveries(&DeliveryFilter::default())
+        .await
+        .expect("ledger")
+        .into_iter()
+        .map(|line| line.attempts)
+        .collect();
     assert_eq!(states, [1, 1], "both tries were recorded before the courier ended");
     post.start();
     assert_eq!(post.next(1).await, ["mail n1"], "the failed one is tried again after the start, the sent one is not");

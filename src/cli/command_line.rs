@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::cli::logging::LogFormat;
 use crate::cli::{
     accept, ack, backtest, backup, bench, canary, check, demo, drill, export, incidents, init, logging, manual, mcp,
-    pin, plan, probe, recheck, restore, route, run, said_once, schema, silence, status,
+    pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -43,6 +43,7 @@ enum Command {
     Incidents(incidents::IncidentsArgs),
     Ack(ack::AckArgs),
     Silence(silence::SilenceArgs),
+    Receiver(receiver::ReceiverArgs),
     Mcp(mcp::McpArgs),
     Status(status::StatusArgs),
     Backup(backup::BackupArgs),
@@ -84,6 +85,7 @@ pub fn main() -> ExitCode {
         Command::Incidents(args) => wait(incidents::run(args)),
         Command::Ack(args) => wait(ack::run(args)),
         Command::Silence(args) => wait(silence::run(args)),
+        Command::Receiver(args) => wait(receiver::run(args)),
         Command::Mcp(args) => wait(mcp::run(args)),
         Command::Status(args) => wait(status::run(args)),
         Command::Backup(args) => wait(backup::run(args)),

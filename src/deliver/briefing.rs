@@ -96,7 +96,7 @@ impl Briefing {
 impl Tone {
     fn of(message: &Message) -> Self {
         match (message.event.as_str(), message.severity.as_str()) {
-            ("incident.resolved" | "serin.trouble_over", _) => Self::Over,
+            ("incident.resolved" | "serin.trouble_over" | "drill.over", _) => Self::Over,
             (_, "page") => Self::Page,
             (_, "ticket") => Self::Ticket,
             _ => Self::Notice,
@@ -121,6 +121,7 @@ pub(crate) fn tag(message: &Message) -> &str {
         "server.restarted" => "restarted",
         "contract.changed" => "contract",
         "drill" => "drill",
+        "drill.over" => "drill, over",
         "serin.trouble" => "serin",
         "serin.trouble_over" => "serin, over",
         _ => "serin",
@@ -139,6 +140,7 @@ fn happened(message: &Message) -> &str {
         "server.restarted" => "the server restarted",
         "contract.changed" => "the server's tools changed",
         "drill" => "a drill: nothing is wrong",
+        "drill.over" => "the drill is over",
         "serin.trouble" => "Serin itself has trouble",
         "serin.trouble_over" => "Serin's own trouble is over",
         other => other,

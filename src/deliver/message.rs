@@ -53,7 +53,7 @@ pub struct Message {
     pub at: String,
     /// The incident as it stood then; null where there is none.
     pub incident: Option<MessageIncident>,
-    /// Whom it is about; null where it is about Serin itself.
+    /// Whom it is about; null where it is about Serin itself, or a drill.
     pub monitor: Option<MessageMonitor>,
     /// The cause, from the closed list.
     pub failure_reason: Option<String>,
@@ -150,7 +150,7 @@ impl Message {
                 .incident
                 .as_ref()
                 .map(|incident| MessageIncident::of(incident, notification.incident_url.as_deref())),
-            monitor: Some(MessageMonitor {
+            monitor: (!card.id.is_empty()).then(|| MessageMonitor {
                 id: name(&card.id),
                 name: name(&card.name),
                 url: url(&card.url),
@@ -166,7 +166,7 @@ impl Message {
                 line: rule.line,
                 commit: rule.commit.as_deref().map(name),
             }),
-            reproduce: Some(plain::line(&notification.reproduce, VALUE_CHARS_MAX)),
+            reproduce: Some(plain::line(&notification.reproduce, VALUE_CHARS_MAX)).filter(|line| !line.is_empty()),
             severity: notification.severity.slug().to_owned(),
             resolves_when: notification.resolves_when.as_deref().map(|text| plain::line(text, VALUE_CHARS_MAX)),
             acknowledge_url: None,

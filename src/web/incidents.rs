@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::paging::hold::TellingHold;
-use crate::store::read::pages::{DeliveryLine, PAGE_ROWS, TimelineLine};
+use crate::store::read::ledger::{DeliveryFilter, DeliveryLine};
+use crate::store::read::pages::{PAGE_ROWS, TimelineLine};
 use crate::web::actions;
 use crate::web::pages::filter::{IncidentQuery, cursor};
 use crate::web::problem::Problem;
@@ -147,7 +148,7 @@ pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) 
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id");
     let found = state.ask(state.store.incident(&id)).await?.ok_or(missing)?;
     let timeline = state.ask(state.store.timeline(&id)).await?;
-    let deliveries = state.ask(state.store.deliveries(Some(&id))).await?;
+    let deliveries = state.ask(state.store.deliveries(&DeliveryFilter::of_incident(&id))).await?;
     let holds = state.ask(state.store.holds_of(&id)).await?;
     let explained = state.ask(state.store.explained_by(&id)).await?;
     let mut body = incident_body(&state, found);

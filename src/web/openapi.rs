@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::signal::Signal;
 use crate::web::problem::ProblemBody;
-use crate::web::{canary_ranks, history, incidents, monitors, silences, status, tools, transcripts};
+use crate::web::{canary_ranks, history, incidents, monitors, receivers, silences, status, tools, transcripts};
 
 /// One address: what it is for, what it takes and gives.
 struct Operation {
@@ -104,6 +104,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     all.extend(asked_of_monitors(schemas));
     all.extend(of_incidents(schemas));
     all.extend(of_silences(schemas));
+    all.extend(of_receivers(schemas));
     all
 }
 
@@ -287,6 +288,27 @@ fn of_silences(schemas: &mut SchemaGenerator) -> [Operation; 3] {
                 "end_silence",
                 "End a silence before its time",
                 Some(schema::<silences::SilenceEnd>(schemas)),
+            )
+        },
+    ]
+}
+
+fn of_receivers(schemas: &mut SchemaGenerator) -> [Operation; 2] {
+    [
+        Operation::get("/api/v1/receivers", "receivers", "Who can be told", schema::<receivers::ReceiverList>(schemas)),
+        Operation {
+            query: vec![("wait", "Seconds to wait for its receipt, 60 at most; 20 without it.", number(0))],
+            gives: vec![(200, "How it went, taken or not.", Some(schema::<receivers::ReceiverTest>(schemas)))],
+            refuses: &[
+                (404, "There is no receiver of this name."),
+                (409, "It is being tested."),
+                (422, "Say who tests."),
+            ],
+            ..Operation::post(
+                "/api/v1/receivers/{name}/test",
+                "test_receiver",
+                "Send a message that nothing is wrong, on the way that a page takes",
+                Some(schema::<receivers::TestWanted>(schemas)),
             )
         },
     ]

@@ -11,13 +11,13 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::web::pages::{
-    deliveries, fleet, incident, incidents as incident_pages, login, monitor, runbooks, silences as silence_pages,
-    take, transcripts as transcript_pages, unknown,
+    deliveries, fleet, incident, incidents as incident_pages, login, monitor, receivers as receiver_pages, runbooks,
+    silences as silence_pages, take, transcripts as transcript_pages, unknown,
 };
 use crate::web::state::WebState;
 use crate::web::{
     agents, assets, canary_ranks, events, forms, guard, history, incidents, metrics, monitors, openapi, problem, ready,
-    silences, status, tools, transcripts,
+    receivers, silences, status, tools, transcripts,
 };
 
 /// Forms and API bodies are a few words.
@@ -66,13 +66,17 @@ fn pages() -> Router<WebState> {
         .route("/runbooks", get(runbooks::index))
         .route("/runbooks/{reason}", get(runbooks::page))
         .route("/deliveries", get(deliveries::page))
+        .route("/receivers", get(receiver_pages::page))
+        .route("/receivers/{name}/test", post(receiver_pages::test))
         .route("/login", get(login::page).post(login::sign_in))
         .route("/logout", post(login::sign_out))
 }
 
 /// What a caller may wait for longer than for a page; it keeps a limit of its own.
 fn patient() -> Router<WebState> {
-    Router::new().route("/api/v1/monitors/{id}/recheck", post(monitors::recheck))
+    Router::new()
+        .route("/api/v1/monitors/{id}/recheck", post(monitors::recheck))
+        .route("/api/v1/receivers/{name}/test", post(receivers::test))
 }
 
 fn api_routes() -> Router<WebState> {
@@ -91,6 +95,7 @@ fn api_routes() -> Router<WebState> {
         .route("/incidents/{id}/give-back", post(incidents::give_back))
         .route("/incidents/{id}/transcripts", get(transcripts::of_incident))
         .route("/transcripts/{hash}", get(transcripts::text))
+        .route("/receivers", get(receivers::list))
         .route("/silences", get(silences::list).post(silences::add))
         .route("/silences/{id}/end", post(silences::end))
 }

@@ -29,6 +29,7 @@ mod hostile;
 mod endings;
 mod manners;
 mod recheck;
+mod proof;
 mod forms;
 mod silence;
 mod alertmanager;

@@ -120,6 +120,13 @@ const everyForm = async (page, script, base, name) => {
   lands(page, "/silences?said=ended", "ending a silence");
   must((await text(page, "#over")).includes(`ended by kim of ${name}`), `what is over: "${await text(page, "#over")}"`);
 
+  await page.goto(base + "/receivers");
+  const inbox = await page.$eval("#receivers tbody", (body) => 1 + [...body.rows].findIndex((one) => one.cells[0].textContent === "inbox"));
+  await submit(page, `#receivers tbody tr:nth-child(${inbox}) button`);
+  lands(page, "/receivers?said=accepted&receiver=inbox", "testing a receiver");
+  must((await text(page, "#said")).includes("inbox took the test."), `the page says "${await text(page, "#said")}"`);
+  await page.screenshot({ path: `${folder}/form-receivers-${name}.png`, fullPage: true });
+
   await page.goto(base + monitor);
   await submit(page, ".monitor-head button", script ? pressSlowly : press);
   must(here(page).startsWith(`${monitor}?said=recheck&at=`), `looking again leads to ${here(page)}`);

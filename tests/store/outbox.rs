@@ -5,6 +5,7 @@ use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use serin::store::Store;
 use serin::store::read::firing::FiringRow;
+use serin::store::read::ledger::DeliveryFilter;
 use serin::store::values::change_set::{ChangeSet, Outgoing};
 use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt};
 
@@ -69,7 +70,7 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     assert_eq!(names, ["n2>oncall"], "a dead one no longer blocks");
     send(&store, &claims[0], at(9)).await;
 
-    let ledger = store.deliveries(Some("i1")).await.expect("ledger");
+    let ledger = store.deliveries(&DeliveryFilter::of_incident("i1")).await.expect("ledger");
     let dead = ledger.iter().find(|line| line.state == "dead").expect("one is dead");
     assert_eq!((dead.attempts, dead.last.as_deref()), (2, Some("503")), "the ledger says why");
     assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(true), "a dead one can be replayed");
@@ -162,7 +163,7 @@ async fn an_overdue_page_wakes_its_fallback_by_itself() {
     let out = vec![outgoing("n1", Some(&one), 1, &[("oncall", Some("mail")), ("mail", None)])];
     store.commit(saying(out)).await.expect("committed");
     assert_eq!(store.wake_fallbacks(at(120)).await, Ok(1), "two minutes are over");
-    let ledger = store.deliveries(None).await.expect("ledger");
+    let ledger = store.deliveries(&DeliveryFilter::default()).await.expect("ledger");
     assert_eq!(ledger.len(), 2, "a fallback that hears of it anyway is not told twice");
     assert_eq!(store.wake_fallbacks(at(500)).await, Ok(0), "once is enough");
     store.close().await;

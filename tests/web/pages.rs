@@ -43,6 +43,7 @@ async fn every_page_says_what_it_is_for() {
             "an open one",
         ),
         ("/deliveries", &["oncall", "pending", "incident.opened"], "the ledger"),
+        ("/receivers", &["Receivers", "nobody is told of anything"], "who can be told"),
         ("/runbooks", &["wrong_results", "canary_stale"], "the shelf of runbooks"),
         ("/runbooks/empty_results", &["<h2>"], "a runbook"),
         (

@@ -19,6 +19,7 @@ use crate::domain::route::{Match, Route};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::Signal;
 use crate::domain::tools::{Listing, ToolSeen};
+use crate::store::read::ledger::DeliveryFilter;
 
 /// Walks, and beats of each.
 const WALKS: u64 = 16;
@@ -239,7 +240,7 @@ impl Walk<'_> {
     }
 
     async fn events(&self, incident: &str) -> Vec<String> {
-        let mut lines = self.context.store.deliveries(Some(incident)).await.unwrap();
+        let mut lines = self.context.store.deliveries(&DeliveryFilter::of_incident(incident)).await.unwrap();
         lines.sort_by_key(|line| line.sequence);
         lines.into_iter().map(|line| line.event.trim_start_matches("incident.").to_owned()).collect()
     }

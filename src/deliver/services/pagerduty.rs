@@ -9,6 +9,7 @@ use crate::deliver::briefing::Briefing;
 use crate::deliver::message::Message;
 use crate::deliver::plain;
 use crate::deliver::services::escaped::escaped;
+use crate::domain::paging::drill::DRILL;
 use crate::domain::secret::Secret;
 
 /// Characters of a summary.
@@ -41,19 +42,21 @@ pub(crate) fn body(message: &Message, routing_key: &Secret) -> Value {
 pub(crate) fn action(message: &Message) -> &'static str {
     match message.event.as_str() {
         "incident.acknowledged" => "acknowledge",
-        "incident.resolved" | "serin.trouble_over" => "resolve",
+        "incident.resolved" | "serin.trouble_over" | "drill.over" => "resolve",
         _ => "trigger",
     }
 }
 
-/// The incident's id, else the message's. Serin's own trouble has neither in common with its end, but the kind of it.
+/// The incident's id, else the message's. Serin's own trouble has neither in common with its end, but the kind of it; a
+/// drill has its own id.
 pub(crate) fn dedup_key(message: &Message) -> String {
-    let trouble = || message.evidence.0.iter().find(|(key, _)| key == "trouble").map(|(_, kind)| kind);
+    let named = |wanted: &str| message.evidence.0.iter().find(|(key, _)| key == wanted).map(|(_, value)| value);
     match (&message.incident, message.event.as_str()) {
         (Some(incident), _) => incident.id.clone(),
         (None, "serin.trouble" | "serin.trouble_over") => {
-            trouble().map_or_else(|| message.id.clone(), |kind| format!("serin.trouble/{kind}"))
+            named("trouble").map_or_else(|| message.id.clone(), |kind| format!("serin.trouble/{kind}"))
         }
+        (None, "drill" | "drill.over") => named(DRILL).map_or_else(|| message.id.clone(), |id| format!("drill/{id}")),
         (None, _) => message.id.clone(),
     }
 }
@@ -112,6 +115,10 @@ mod tests {
     #[test]
     fn one_incident_is_one_alert() {
         let event = |event: &str| Message { event: event.into(), ..opened() };
+        let drill = |event: &str, id: &str| {
+            let evidence = MessageEvidence(vec![("drill".into(), "d-1".into())]);
+            Message { event: event.into(), id: id.into(), incident: None, monitor: None, evidence, ..opened() }
+        };
         let rows = [
             (opened(), "trigger", "i-1", "an opening rings"),
             (event("incident.updated"), "trigger", "i-1", "a change is the same alert"),
@@ -125,6 +132,8 @@ mod tests {
                 "n-1",
                 "without an incident the message has a key",
             ),
+            (drill("drill", "n-2"), "trigger", "drill/d-1", "a drill is known by its own id"),
+            (drill("drill.over", "n-3"), "resolve", "drill/d-1", "so that its end closes it"),
             (own("serin.trouble", "n-8"), "trigger", "serin.trouble/database", "own trouble has one by its kind"),
             (own("serin.trouble_over", "n-9"), "resolve", "serin.trouble/database", "which its end finds again"),
         ];

@@ -22,7 +22,7 @@ pub struct Notification {
     pub at: DateTime<Utc>,
     /// The incident as it stood then, where there is one.
     pub incident: Option<Incident>,
-    /// The monitor that it is about, as messages show it.
+    /// The monitor that it is about, as messages show it; with an empty id where it is about none.
     pub monitor: MonitorCard,
     /// The cause, where there is one.
     pub reason: Option<FailureReason>,
@@ -42,7 +42,7 @@ pub struct Notification {
     pub incident_url: Option<String>,
     /// The rule that led here.
     pub rule: Option<RulePlace>,
-    /// The command that repeats the probe.
+    /// The command that repeats the probe; empty where there is none.
     pub reproduce: String,
 }
 
@@ -80,11 +80,13 @@ pub enum Event {
     ContractChanged,
     /// Nothing is wrong: somebody wants to know who would hear of it.
     Drill,
+    /// A drill is over, for those where it would stay open.
+    DrillOver,
 }
 
 impl Event {
-    /// All nine, for whatever goes over them.
-    pub const ALL: [Self; 9] = [
+    /// All ten, for whatever goes over them.
+    pub const ALL: [Self; 10] = [
         Self::IncidentOpened,
         Self::IncidentUpdated,
         Self::IncidentReminder,
@@ -94,6 +96,7 @@ impl Event {
         Self::ServerRestarted,
         Self::ContractChanged,
         Self::Drill,
+        Self::DrillOver,
     ];
 
     /// The word used in webhook and table.
@@ -108,6 +111,7 @@ impl Event {
             Self::ServerRestarted => "server.restarted",
             Self::ContractChanged => "contract.changed",
             Self::Drill => "drill",
+            Self::DrillOver => "drill.over",
         }
     }
 }

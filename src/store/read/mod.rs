@@ -1,6 +1,6 @@
 //! What starts, pages, the API and `serin export` ask for. Every query is bounded and takes a reading connection.
 //!
-//! Read `pages`, then `latency` and `history` (over hours, days and months), `asked` (canaries and their ranks), `resume` and `recent` (what a start needs),
+//! Read `pages` and `ledger` (deliveries and their tries), then `latency` and `history` (over hours, days and months), `asked` (canaries and their ranks), `resume` and `recent` (what a start needs),
 //! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is), `backlog` (what of
 //! the outbox waits), `holds` and `silences` (why people were not told), `firing` (what they were told that is still open), `circumstances` (by what beats were judged, for a back-test).
 
@@ -18,3 +18,4 @@ pub(crate) mod silences;
 pub mod firing;
 pub(crate) mod circumstances;
 pub mod pages;
+pub mod ledger;

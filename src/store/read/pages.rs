@@ -8,7 +8,7 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
 use crate::store::file::readers::Readers;
-use crate::store::values::column::{incident, incidents, timestamp, timestamp_or_none};
+use crate::store::values::column::{incident, incidents, timestamp};
 use crate::store::values::error::StoreError;
 
 /// Rows one page of a list holds.
@@ -17,22 +17,6 @@ pub const PAGE_ROWS: u32 = 50;
 const TIMELINE_MAX: u32 = 500;
 /// Incidents drawn into one chart.
 const SHADES_MAX: u32 = 500;
-
-/// A query for lines of the ledger, to be read by [`delivery_line`]; `$1` is the limit.
-macro_rules! deliveries {
-    ($condition:literal) => {
-        concat!(
-            "SELECT d.id, d.notification, d.incident, n.event, d.sequence, d.receiver, d.fallback_of, d.state, ",
-            "d.created_at, CASE WHEN d.state = 'pending' THEN d.next_at END, d.attempts, a.ended_at, ",
-            "CASE a.ended WHEN 'accepted' THEN 'ok' ELSE a.note END ",
-            "FROM deliveries d JOIN notifications n ON n.id = d.notification ",
-            "LEFT JOIN attempts a ON a.delivery = d.id ",
-            "AND a.number = (SELECT MAX(number) FROM attempts WHERE delivery = d.id) ",
-            $condition,
-            " ORDER BY d.created_at DESC, d.id DESC LIMIT $1"
-        )
-    };
-}
 
 /// Which incidents a list wants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,37 +51,6 @@ pub struct TimelineLine {
     pub actor: String,
     /// What the timeline shows, one line without markup.
     pub text: String,
-}
-
-/// One delivery of the ledger, with its last attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryLine {
-    /// Its id, as it stands in addresses.
-    pub id: String,
-    /// Id of the notification, a UUIDv7.
-    pub notification: String,
-    /// Its incident, where it has one.
-    pub incident: Option<String>,
-    /// Such as `incident.opened`.
-    pub event: String,
-    /// Its place in the incident.
-    pub sequence: u32,
-    /// Name of the receiver in the file.
-    pub receiver: String,
-    /// The receiver it stands in for, where it is a fallback.
-    pub fallback_of: Option<String>,
-    /// Pending, sent or dead, as stored.
-    pub state: String,
-    /// When it was queued, UTC.
-    pub created_at: DateTime<Utc>,
-    /// When it is tried next, where it is pending.
-    pub next_at: Option<DateTime<Utc>>,
-    /// Attempts made, replays included.
-    pub attempts: u32,
-    /// When the last attempt ended.
-    pub last_at: Option<DateTime<Utc>>,
-    /// How it ended: `ok`, or why not, in one line.
-    pub last: Option<String>,
 }
 
 impl Readers {
@@ -154,21 +107,6 @@ impl Readers {
         rows.iter().rev().map(line).collect()
     }
 
-    /// Deliveries, the newest first, at most [`PAGE_ROWS`]; of one incident, or of all.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn deliveries(&self, incident: Option<&str>) -> Result<Vec<DeliveryLine>, StoreError> {
-        let rows = match incident {
-            Some(incident) => sqlx::query(deliveries!("WHERE d.incident = $2"))
-                .bind(PAGE_ROWS)
-                .bind(incident)
-                .fetch_all(&self.readers),
-            None => sqlx::query(deliveries!("")).bind(PAGE_ROWS).fetch_all(&self.readers),
-        };
-        rows.await?.iter().map(delivery_line).collect()
-    }
-
     /// Incidents of a monitor that were open at some time between two moments, the oldest first.
     ///
     /// # Errors
@@ -191,22 +129,4 @@ impl Readers {
         .await?;
         rows.iter().rev().map(incident).collect()
     }
-}
-
-fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
-    Ok(DeliveryLine {
-        id: row.try_get(0)?,
-        notification: row.try_get(1)?,
-        incident: row.try_get(2)?,
-        event: row.try_get(3)?,
-        sequence: row.try_get(4)?,
-        receiver: row.try_get(5)?,
-        fallback_of: row.try_get(6)?,
-        state: row.try_get(7)?,
-        created_at: timestamp(row, 8)?,
-        next_at: timestamp_or_none(row, 9)?,
-        attempts: row.try_get(10)?,
-        last_at: timestamp_or_none(row, 11)?,
-        last: row.try_get(12)?,
-    })
 }

@@ -136,6 +136,15 @@ impl Store {
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
     }
 
+    /// Gives up a delivery that is still pending, such as a test that nobody took; whether it was.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn give_up(&self, delivery: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::GiveUp { delivery: delivery.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
     /// Writes the moment, for nothing but the proof that a write reaches the disk.
     ///
     /// # Errors

@@ -395,3 +395,21 @@ pub(in crate::store) async fn replay(
     .await?;
     Ok(changed.rows_affected() > 0)
 }
+
+/// Gives up a pending delivery; see `Store::give_up`. A try that is under way loses its claim: its yes counts, its no
+/// brings nothing back.
+pub(in crate::store) async fn give_up(
+    connection: &mut SqliteConnection,
+    delivery: &str,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
+    let changed = sqlx::query(
+        "UPDATE deliveries SET state = 'dead', next_at = $2, lease = NULL, lease_until = 0, fallback_at = NULL \
+         WHERE id = $1 AND state = 'pending'",
+    )
+    .bind(delivery)
+    .bind(now.timestamp_micros())
+    .execute(connection)
+    .await?;
+    Ok(changed.rows_affected() > 0)
+}

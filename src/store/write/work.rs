@@ -40,6 +40,10 @@ pub(in crate::store) enum Work {
         actor: String,
         now: DateTime<Utc>,
     },
+    GiveUp {
+        delivery: String,
+        now: DateTime<Utc>,
+    },
     Acknowledge {
         incident: String,
         actor: String,

@@ -324,6 +324,7 @@ impl Writer {
                 }
                 CommitAnswer::Changed(changed)
             }
+            Work::GiveUp { delivery, now } => CommitAnswer::Changed(outbox::give_up(connection, &delivery, now).await?),
             Work::Acknowledge { incident, actor, now } => {
                 let changed =
                     config_history::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;

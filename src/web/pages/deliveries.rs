@@ -7,7 +7,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 
-use crate::store::read::pages::{DeliveryLine, PAGE_ROWS};
+use crate::store::read::ledger::{DeliveryFilter, DeliveryLine};
+use crate::store::read::pages::PAGE_ROWS;
 use crate::web::draw::glyph::Glyph;
 use crate::web::format::Timestamp;
 use crate::web::guard::Visit;
@@ -36,7 +37,7 @@ pub(crate) struct DeliveryRow {
 
 pub(crate) async fn page(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
     let now = Utc::now();
-    let found = state.ask(state.store.deliveries(None)).await;
+    let found = state.ask(state.store.deliveries(&DeliveryFilter::default())).await;
     let page = DeliveriesPage {
         frame: Frame::new(&state, visit, now, "deliveries", "Deliveries").watching("incidents"),
         away: found.is_err(),

@@ -14,6 +14,7 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::rule_text;
+use crate::store::read::ledger::DeliveryFilter;
 use crate::store::read::pages::TimelineLine;
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::format::{self, Timestamp};
@@ -169,9 +170,10 @@ pub(crate) async fn page(
 
 /// What the database adds to the page; what it does not answer is left out.
 async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: DateTime<Utc>) {
+    let filter = DeliveryFilter::of_incident(id);
     let (timeline, deliveries, transcripts, holds, explained) = tokio::join!(
         state.ask(state.store.timeline(id)),
-        state.ask(state.store.deliveries(Some(id))),
+        state.ask(state.store.deliveries(&filter)),
         state.ask(state.store.transcripts(id)),
         state.ask(state.store.holds_of(id)),
         state.ask(state.store.explained_by(id))

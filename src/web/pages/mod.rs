@@ -28,5 +28,6 @@ pub(crate) mod transcripts;
 
 pub(crate) mod deliveries;
 pub(crate) mod login;
+pub(crate) mod receivers;
 pub(crate) mod runbooks;
 pub(crate) mod unknown;

@@ -1,0 +1,109 @@
+//! `/receivers`: who can be told, and a button that finds out whether a message gets there.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::{Form, Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use chrono::Utc;
+use serde::Deserialize;
+use url::form_urlencoded;
+
+use crate::web::forms::{self, ACTOR_COOKIE};
+use crate::web::guard::{self, Visit};
+use crate::web::pages::frame::{Frame, show};
+use crate::web::receivers;
+use crate::web::state::WebState;
+
+/// A form waits so long for the receipt: less than a page may take to begin.
+const FORM_WAIT: Duration = Duration::from_secs(10);
+/// Receivers shown; the API has them all.
+const SHOWN_MAX: usize = 200;
+
+#[derive(Debug, Template)]
+#[template(path = "receivers.html")]
+struct ReceiversPage {
+    frame: Frame,
+    rows: Vec<ReceiverRow>,
+    /// Those beyond the ones shown.
+    more: usize,
+    actor: String,
+    said: Option<String>,
+}
+
+/// One receiver, ready to be drawn.
+#[derive(Debug)]
+struct ReceiverRow {
+    name: String,
+    channel: &'static str,
+    place: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct ReceiversQuery {
+    said: Option<String>,
+    receiver: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct TestForm {
+    #[serde(default)]
+    actor: String,
+}
+
+pub(crate) async fn page(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    Query(asked): Query<ReceiversQuery>,
+    headers: HeaderMap,
+) -> Response {
+    let fleet = state.fleet_now();
+    let rows = fleet.receivers.iter().take(SHOWN_MAX).map(|receiver| ReceiverRow {
+        name: receiver.name.clone(),
+        channel: receiver.channel.key(),
+        place: fleet.provenance.shown(receiver.line),
+    });
+    // Only what the file declares is repeated: the rest of an address is anybody's.
+    let named = asked.receiver.as_deref().and_then(|name| fleet.receiver(name)).map(|receiver| receiver.name.as_str());
+    let page = ReceiversPage {
+        frame: Frame::new(&state, visit, Utc::now(), "receivers", "Receivers"),
+        rows: rows.collect(),
+        more: fleet.receivers.len().saturating_sub(SHOWN_MAX),
+        actor: guard::cookie(&headers, ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
+        said: asked.said.as_deref().and_then(|word| said(word, named.unwrap_or("the receiver"))),
+    };
+    show(StatusCode::OK, &page)
+}
+
+/// `POST /receivers/{name}/test`.
+pub(crate) async fn test(
+    State(state): State<WebState>,
+    Path(name): Path<String>,
+    Form(form): Form<TestForm>,
+) -> Response {
+    let said = match receivers::tested(&state, &name, &form.actor, FORM_WAIT).await {
+        Ok(test) if test.accepted => "accepted",
+        Ok(_) => "failed",
+        Err(problem) => match problem.status {
+            StatusCode::CONFLICT => "busy",
+            StatusCode::UNPROCESSABLE_ENTITY => "who",
+            StatusCode::SERVICE_UNAVAILABLE => "away",
+            status => return (status, problem.detail).into_response(),
+        },
+    };
+    let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+    forms::remembering(&form.actor, Redirect::to(&format!("/receivers?said={said}&receiver={name}")))
+}
+
+fn said(word: &str, name: &str) -> Option<String> {
+    Some(match word {
+        "accepted" => format!("{name} took the test."),
+        "failed" => format!("{name} did not take the test; the ledger has each try and what it was answered."),
+        "busy" => format!("{name} is being tested already."),
+        "who" => "Not sent: say who you are.".to_owned(),
+        "away" => "That could not be written down just now. Try again in a moment.".to_owned(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,47 @@
+//! Proof that a message gets there: a receiver tested on the way that a page takes.
+
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, evidence, reference};
+
+/// A receiver at the port where nothing ever is, beside those that answer.
+const GONE: &str = "  gone: { webhook: { url: \"http://127.0.0.1:9/hook\" } }\n";
+const ROUTES: &str = "  - { to: [inbox, mail, gone] }\n";
+
+async fn serin(stage: &Stage, arguments: &[&str]) -> (Option<i32>, String) {
+    stage.runs(&[arguments, &["--url", &stage.pages]].concat()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_goes_the_way_of_a_page_and_says_how_it_went() {
+    let server = reference().await;
+    let stage = Stage::with(GONE, ROUTES, &format!("  - {{ id: docs, url: \"{}\" }}\n", server.mcp_url())).await;
+    let (code, said) = serin(&stage, &["receiver", "test", "inbox", "--as", "kim"]).await;
+    assert!(code == Some(0) && said.contains("1. accepted in") && said.contains("inbox took it"), "{said}");
+    let drill = stage.message("the test arrives", |message| message.event == "drill").await;
+    assert!(drill.summary.contains("a test of receiver 'inbox', by kim"), "{}", drill.summary);
+    assert_eq!((drill.severity.as_str(), &drill.monitor, &drill.incident), ("page", &None, &None));
+    let over = stage.message("nothing of it stays open", |message| message.event == "drill.over").await;
+    assert_eq!(evidence(&over, "drill"), evidence(&drill, "drill"), "the end is that of the same drill");
+    assert_ne!(over.id, drill.id, "each message has its own id");
+
+    let (code, said) = serin(&stage, &["receiver", "test", "mail", "--as", "kim"]).await;
+    assert!(code == Some(0) && said.contains("mail took it"), "{said}");
+
+    let (code, said) = serin(&stage, &["receiver", "test", "gone", "--wait", "1s"]).await;
+    assert!(code == Some(1) && said.contains("1. failed in") && said.contains("refused"), "{said}");
+    assert!(said.contains("gone did not take it, and the test is given up"), "{said}");
+    let (code, said) = serin(&stage, &["receiver", "test", "nobody"]).await;
+    assert!(code == Some(1) && said.contains("there is no receiver of this name"), "{said}");
+
+    let answer = stage.client.post(format!("{}/api/v1/receivers/gone/test?wait=0", stage.pages));
+    let body: Value = answer.json(&json!({ "actor": "kim" })).send().await.unwrap().json().await.unwrap();
+    assert_eq!((&body["accepted"], &body["receiver"]), (&json!(false), &json!("gone")), "{body:#}");
+
+    let form = stage.client.post(format!("{}/receivers/inbox/test", stage.pages)).body("actor=lee");
+    let form = form.header("content-type", "application/x-www-form-urlencoded");
+    let page = form.send().await.unwrap().text().await.unwrap();
+    assert!(page.contains("inbox took the test."), "{page}");
+    let (code, said) = serin(&stage, &["receiver", "list"]).await;
+    assert!(code == Some(0) && said.contains("gone  webhook  "), "{said}");
+}
