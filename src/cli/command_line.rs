@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, ack, backtest, backup, bench, canary, check, demo, drill, export, incidents, init, logging, manual, mcp,
-    pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status,
+    accept, ack, backtest, backup, bench, canary, check, deliveries, demo, drill, export, incidents, init, logging,
+    manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -44,6 +44,7 @@ enum Command {
     Ack(ack::AckArgs),
     Silence(silence::SilenceArgs),
     Receiver(receiver::ReceiverArgs),
+    Deliveries(deliveries::DeliveriesArgs),
     Mcp(mcp::McpArgs),
     Status(status::StatusArgs),
     Backup(backup::BackupArgs),
@@ -86,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Ack(args) => wait(ack::run(args)),
         Command::Silence(args) => wait(silence::run(args)),
         Command::Receiver(args) => wait(receiver::run(args)),
+        Command::Deliveries(args) => wait(deliveries::run(args)),
         Command::Mcp(args) => wait(mcp::run(args)),
         Command::Status(args) => wait(status::run(args)),
         Command::Backup(args) => wait(backup::run(args)),

@@ -24,6 +24,7 @@ pub(crate) mod incidents;
 pub(crate) mod ack;
 pub(crate) mod silence;
 pub(crate) mod receiver;
+pub(crate) mod deliveries;
 pub(crate) mod mcp;
 pub(crate) mod replay;
 pub(crate) mod database;

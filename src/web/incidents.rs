@@ -223,7 +223,8 @@ fn timeline_body(line: TimelineLine) -> TimelineBody {
     TimelineBody { at: line.at, kind: line.kind, actor: line.actor, text: line.text }
 }
 
-fn delivery_body(line: DeliveryLine) -> DeliveryBody {
+/// A delivery as the API shows it.
+pub(crate) fn delivery_body(line: DeliveryLine) -> DeliveryBody {
     DeliveryBody {
         id: line.id,
         notification: line.notification,

@@ -5,9 +5,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::domain::paging::delivery::DeliveryState;
 use crate::domain::signal::Signal;
 use crate::web::problem::ProblemBody;
-use crate::web::{canary_ranks, history, incidents, monitors, receivers, silences, status, tools, transcripts};
+use crate::web::{canary_ranks, history, incidents, ledger, monitors, receivers, silences, status, tools, transcripts};
 
 /// One address: what it is for, what it takes and gives.
 struct Operation {
@@ -105,6 +106,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     all.extend(of_incidents(schemas));
     all.extend(of_silences(schemas));
     all.extend(of_receivers(schemas));
+    all.push(of_deliveries(schemas));
     all
 }
 
@@ -312,6 +314,28 @@ fn of_receivers(schemas: &mut SchemaGenerator) -> [Operation; 2] {
             )
         },
     ]
+}
+
+fn of_deliveries(schemas: &mut SchemaGenerator) -> Operation {
+    let states = [DeliveryState::Pending, DeliveryState::Sent, DeliveryState::Dead];
+    let moment = || json!({ "type": "string", "format": "date-time" });
+    Operation {
+        query: vec![
+            ("incident", "Only of this incident.", text()),
+            ("receiver", "Only to this receiver.", text()),
+            ("state", "Only in this state.", one_of(&states.map(DeliveryState::slug))),
+            ("from", "Only what came to be at this moment or later.", moment()),
+            ("to", "Only what came to be before this moment.", moment()),
+            ("before", "The `next` of the page before, empty to begin.", text()),
+        ],
+        refuses: &[(422, "A state or a moment cannot be read.")],
+        ..Operation::get(
+            "/api/v1/deliveries",
+            "deliveries",
+            "What was promised to whom and each try of it, the latest first, a page at a time",
+            schema::<ledger::DeliveryList>(schemas),
+        )
+    }
 }
 
 fn described(operation: &Operation, problem: &Value) -> Value {

@@ -16,8 +16,8 @@ use crate::web::pages::{
 };
 use crate::web::state::WebState;
 use crate::web::{
-    agents, assets, canary_ranks, events, forms, guard, history, incidents, metrics, monitors, openapi, problem, ready,
-    receivers, silences, status, tools, transcripts,
+    agents, assets, canary_ranks, events, forms, guard, history, incidents, ledger, metrics, monitors, openapi,
+    problem, ready, receivers, silences, status, tools, transcripts,
 };
 
 /// Forms and API bodies are a few words.
@@ -95,6 +95,7 @@ fn api_routes() -> Router<WebState> {
         .route("/incidents/{id}/give-back", post(incidents::give_back))
         .route("/incidents/{id}/transcripts", get(transcripts::of_incident))
         .route("/transcripts/{hash}", get(transcripts::text))
+        .route("/deliveries", get(ledger::list))
         .route("/receivers", get(receivers::list))
         .route("/silences", get(silences::list).post(silences::add))
         .route("/silences/{id}/end", post(silences::end))

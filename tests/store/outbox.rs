@@ -1,8 +1,8 @@
 //! The outbox: order, fallbacks, overdue pages, and a death between claim and record.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::incident::{Incident, ResolveCause};
-use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
+use serin::domain::paging::delivery::{AttemptEnd, DeliveryState, FALLBACK_AFTER};
 use serin::store::Store;
 use serin::store::read::firing::FiringRow;
 use serin::store::read::ledger::DeliveryFilter;
@@ -73,6 +73,32 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     let ledger = store.deliveries(&DeliveryFilter::of_incident("i1")).await.expect("ledger");
     let dead = ledger.iter().find(|line| line.state == "dead").expect("one is dead");
     assert_eq!((dead.attempts, dead.last.as_deref()), (2, Some("503")), "the ledger says why");
+    let tries = store.attempts(&ledger).await.expect("tries");
+    let of_dead: Vec<_> = tries[&dead.id].iter().map(|one| (one.number, &*one.ended, &*one.answer)).collect();
+    assert_eq!(of_dead, [(1, "failed", "503"), (2, "failed", "503")], "and each try what it was answered");
+    let everything = DeliveryFilter::of_incident("i1");
+    let of_its_notification = ledger.iter().filter(|line| line.notification == dead.notification).count();
+    let rows = [
+        (DeliveryFilter { state: Some(DeliveryState::Dead), ..everything.clone() }, 1, "by state"),
+        (DeliveryFilter { receiver: Some("oncall".to_owned()), ..everything.clone() }, 2, "by receiver"),
+        (DeliveryFilter { receiver: Some("nobody".to_owned()), ..everything.clone() }, 0, "of another one"),
+        (DeliveryFilter { from: Some(at(0)), to: Some(at(60)), ..everything.clone() }, ledger.len(), "by time"),
+        (DeliveryFilter { to: Some(at(0) - TimeDelta::seconds(1)), ..everything.clone() }, 0, "from before"),
+        (DeliveryFilter::of_notification(&dead.notification), of_its_notification, "by notification"),
+        (
+            DeliveryFilter { after: Some(ledger[0].id.clone()), ..everything.clone() },
+            ledger.len() - 1,
+            "what follows the newest",
+        ),
+        (
+            DeliveryFilter { after: Some(ledger[ledger.len() - 1].id.clone()), ..everything },
+            0,
+            "nothing follows the oldest",
+        ),
+    ];
+    for (filter, expected, sentence) in rows {
+        assert_eq!(store.deliveries(&filter).await.expect("ledger").len(), expected, "{sentence}");
+    }
     assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(true), "a dead one can be replayed");
     assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(false), "a pending one need not be");
     let (names, claims) = claimed(&store, at(20)).await;

@@ -22,7 +22,7 @@ pub struct Backlog {
     pub pending: u64,
     /// When the oldest of them was promised.
     pub oldest: Option<DateTime<Utc>>,
-    /// Deliveries given up.
+    /// Deliveries given up, but for drills.
     pub dead: u64,
     /// Receivers that do not keep up, the one with the oldest first.
     pub behind: Vec<Behind>,
@@ -61,10 +61,14 @@ impl Readers {
         let waiting = sqlx::query("SELECT COUNT(*), MIN(promised_at) FROM deliveries WHERE state = 'pending'")
             .fetch_one(&self.readers)
             .await?;
-        let dead: i64 = sqlx::query("SELECT COUNT(*) FROM deliveries WHERE state = 'dead'")
-            .fetch_one(&self.readers)
-            .await?
-            .try_get(0)?;
+        // A drill that nobody took is the answer to a question, and no message that was lost.
+        let dead: i64 = sqlx::query(
+            "SELECT COUNT(*) FROM deliveries d WHERE state = 'dead' AND NOT EXISTS (SELECT 1 FROM notifications n \
+             WHERE n.id = d.notification AND n.event IN ('drill', 'drill.over'))",
+        )
+        .fetch_one(&self.readers)
+        .await?
+        .try_get(0)?;
         Ok(Backlog {
             pending: waiting.try_get::<i64, _>(0)?.unsigned_abs(),
             oldest: waiting.try_get::<Option<i64>, _>(1)?.map(timestamp_from).transpose()?,

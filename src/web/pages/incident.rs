@@ -171,9 +171,14 @@ pub(crate) async fn page(
 /// What the database adds to the page; what it does not answer is left out.
 async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: DateTime<Utc>) {
     let filter = DeliveryFilter::of_incident(id);
+    let with_tries = async {
+        let lines = state.ask(state.store.deliveries(&filter)).await.unwrap_or_default();
+        let tries = state.ask(state.store.attempts(&lines)).await.unwrap_or_default();
+        deliveries::rows(lines, tries, now)
+    };
     let (timeline, deliveries, transcripts, holds, explained) = tokio::join!(
         state.ask(state.store.timeline(id)),
-        state.ask(state.store.deliveries(&filter)),
+        with_tries,
         state.ask(state.store.transcripts(id)),
         state.ask(state.store.holds_of(id)),
         state.ask(state.store.explained_by(id))
@@ -203,7 +208,7 @@ async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: Date
         said: said(&hold),
     };
     page.timeline = timeline.unwrap_or_default().into_iter().map(entry).collect();
-    page.deliveries = deliveries.unwrap_or_default().into_iter().map(|line| deliveries::row(line, now)).collect();
+    page.deliveries = deliveries;
     page.transcripts = transcripts.map_or(0, |found| found.len());
     page.holds = holds.into_iter().map(held).collect();
     page.explained = explained.unwrap_or_default().into_iter().map(|one| incidents::row(one, None, now)).collect();

@@ -1,0 +1,124 @@
+//! `serin deliveries`: the ledger of the running Serin.
+
+use std::process::ExitCode;
+
+use anyhow::{anyhow, ensure};
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::Value;
+
+use crate::cli::receiver::attempt;
+use crate::cli::remote::{Remote, RemoteArgs};
+use crate::cli::status::at;
+use crate::config::check::numbers::duration_of;
+
+/// Pages of the ledger that are fetched at most; with 50 deliveries each.
+const PAGES_MAX: usize = 100;
+
+/// What was promised to whom, each try of it, and how that ended; the newest first.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DeliveriesArgs {
+    #[command(flatten)]
+    which: Which,
+    /// How many are listed, 5000 at most.
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    limit: usize,
+    /// As the API answers it.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+/// Which deliveries are meant; every part that is given has to fit.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Which {
+    /// Of this incident.
+    #[arg(long, value_name = "ID")]
+    pub incident: Option<String>,
+    /// To this receiver.
+    #[arg(long, value_name = "NAME")]
+    pub receiver: Option<String>,
+    /// `pending`, `sent` or `dead`.
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Not older than this, such as `24h`.
+    #[arg(long, value_name = "DURATION", conflicts_with = "from")]
+    pub since: Option<String>,
+    /// From this moment on, such as `2026-11-25T09:00:00Z`.
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<String>,
+    /// Before this moment.
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<String>,
+}
+
+impl Which {
+    /// The parts by the names of the API, in its words.
+    pub(crate) fn parts(&self, now: DateTime<Utc>) -> anyhow::Result<Vec<(&'static str, String)>> {
+        let since = self.since.as_deref().map(duration_of).transpose().map_err(|mend| anyhow!("--since: {mend}"))?;
+        let since = since.map(|since| (now - since).to_rfc3339_opts(SecondsFormat::Secs, true));
+        let all = [
+            ("incident", self.incident.clone()),
+            ("receiver", self.receiver.clone()),
+            ("state", self.state.clone()),
+            ("from", since.or_else(|| self.from.clone())),
+            ("to", self.to.clone()),
+        ];
+        Ok(all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect())
+    }
+}
+
+/// Lists them.
+///
+/// # Errors
+/// Where no Serin answers, or it refuses.
+pub(crate) async fn run(args: DeliveriesArgs) -> anyhow::Result<ExitCode> {
+    let remote = Remote::find(&args.remote)?;
+    let parts = args.which.parts(Utc::now())?;
+    let mut found: Vec<Value> = Vec::new();
+    let mut before = String::new();
+    for _ in 0..PAGES_MAX {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(&parts).append_pair("before", &before);
+        let answer = remote.get(&format!("/deliveries?{}", query.finish())).await?;
+        ensure!(answer.status == 200, "{}", answer.error());
+        found.extend(answer.body["deliveries"].as_array().into_iter().flatten().cloned());
+        match answer.body["next"].as_str() {
+            Some(next) if found.len() < args.limit => before = next.to_owned(),
+            _ => break,
+        }
+    }
+    found.truncate(args.limit);
+    if args.json {
+        anstream::println!("{:#}", Value::Array(found));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if found.is_empty() {
+        anstream::println!("nothing was promised that fits");
+    }
+    for delivery in &found {
+        anstream::println!("{}", told(delivery));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One delivery, and its tries below it.
+fn told(delivery: &Value) -> String {
+    let text = |key: &str| delivery[key].as_str().unwrap_or_default();
+    let stands_in = delivery["fallback_of"].as_str().map(|of| format!(", stands in for {of}")).unwrap_or_default();
+    let next = delivery["next_at"].as_str().map(|_| format!("; next {}", at(&delivery["next_at"])));
+    let mut lines = vec![format!(
+        "{}  {:<7}  {}{stands_in}  {}{}  {}",
+        at(&delivery["created_at"]),
+        text("state"),
+        text("receiver"),
+        text("event"),
+        next.unwrap_or_default(),
+        text("id"),
+    )];
+    let tries = delivery["tries"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let hidden = delivery["attempts"].as_u64().unwrap_or_default().saturating_sub(tries.len() as u64);
+    lines.extend((hidden > 0).then(|| format!("    {hidden} earlier")));
+    lines.extend(tries.iter().map(|one| format!("    {}", attempt(one))));
+    lines.join("\n")
+}
