@@ -38,6 +38,7 @@ struct Got {
     receiver: String,
     id: String,
     body: String,
+    replayed: bool,
 }
 
 /// How a receiver behaves, answer by answer; 200 when the list has run out.
@@ -62,7 +63,8 @@ async fn receive(
 ) -> StatusCode {
     let id = headers["webhook-id"].to_str().expect("an id").to_owned();
     let manner = hook.manners.lock().expect("manners").get_mut(&receiver).and_then(VecDeque::pop_front);
-    hook.got.send(Got { receiver, id, body }).expect("the test listens");
+    let replayed = headers.get("serin-replay").is_some_and(|value| value == "true");
+    hook.got.send(Got { receiver, id, body, replayed }).expect("the test listens");
     match manner {
         None => StatusCode::OK,
         Some(Manner::Says(status)) => StatusCode::from_u16(status).expect("a status"),
@@ -263,4 +265,26 @@ async fn a_stop_lets_tries_end_and_a_start_goes_on() {
     post.start();
     assert_eq!(post.next(1).await, ["mail n1"], "the failed one is tried again after the start, the sent one is not");
     post.end().await;
+}
+
+#[tokio::test]
+async fn a_replay_is_known_by_its_header_and_has_the_same_bytes() {
+    let mut post = Post::new(&["a"], &[]).await;
+    post.say(vec![page("n1", "i1", 1, &[("a", None)])]).await;
+    let first = soon("the first", post.got.recv()).await.expect("the server runs");
+    let sent = async {
+        loop {
+            let ledger = post.store.deliveries(&DeliveryFilter::default()).await.expect("the ledger");
+            if ledger[0].state == "sent" {
+                return ledger[0].id.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let id = soon("its receipt", sent).await;
+    assert_eq!(post.store.replay(vec![id], "kim", Utc::now()).await, Ok(1));
+    let again = soon("the replay", post.got.recv()).await.expect("the server runs");
+    assert!(!first.replayed && again.replayed, "{first:?}, {again:?}");
+    assert_eq!((&again.id, &again.body), (&first.id, &first.body));
+    assert_eq!(post.end().await, ["a n1 sent after 2"]);
 }

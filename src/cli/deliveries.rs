@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail, ensure};
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::cli::receiver::attempt;
-use crate::cli::remote::{Remote, RemoteArgs};
+use crate::cli::remote::{Remote, RemoteArgs, somebody};
 use crate::cli::status::at;
 use crate::config::check::numbers::duration_of;
 
@@ -16,7 +16,10 @@ const PAGES_MAX: usize = 100;
 
 /// What was promised to whom, each try of it, and how that ended; the newest first.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DeliveriesArgs {
+    #[command(subcommand)]
+    command: Option<DeliveriesCommand>,
     #[command(flatten)]
     which: Which,
     /// How many are listed, 5000 at most.
@@ -25,6 +28,29 @@ pub(crate) struct DeliveriesArgs {
     /// As the API answers it.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum DeliveriesCommand {
+    /// Brings what was told once more, with the same ids and bytes; what is over goes to webhooks only.
+    Replay(Box<ReplayArgs>),
+}
+
+#[derive(Debug, clap::Args)]
+struct ReplayArgs {
+    /// One delivery, by its id; else an incident or a stretch of time.
+    #[arg(value_name = "ID", conflicts_with_all = ["incident", "receiver", "state", "since", "from", "to"])]
+    delivery: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    /// Tell people too of what is over.
+    #[arg(long)]
+    really: bool,
+    /// Who replays; without it, you on this machine.
+    #[arg(long = "as", value_name = "NAME")]
+    actor: Option<String>,
     #[command(flatten)]
     remote: RemoteArgs,
 }
@@ -73,6 +99,9 @@ impl Which {
 /// # Errors
 /// Where no Serin answers, or it refuses.
 pub(crate) async fn run(args: DeliveriesArgs) -> anyhow::Result<ExitCode> {
+    if let Some(DeliveriesCommand::Replay(args)) = args.command {
+        return replay(*args).await;
+    }
     let remote = Remote::find(&args.remote)?;
     let parts = args.which.parts(Utc::now())?;
     let mut found: Vec<Value> = Vec::new();
@@ -99,6 +128,37 @@ pub(crate) async fn run(args: DeliveriesArgs) -> anyhow::Result<ExitCode> {
     for delivery in &found {
         anstream::println!("{}", told(delivery));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn replay(args: ReplayArgs) -> anyhow::Result<ExitCode> {
+    let remote = Remote::find(&args.remote)?;
+    let mut wanted: Map<String, Value> =
+        args.which.parts(Utc::now())?.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect();
+    wanted.insert("actor".to_owned(), json!(args.actor.unwrap_or_else(somebody)));
+    wanted.insert("really".to_owned(), json!(args.really));
+    let path = match &args.delivery {
+        Some(id) => {
+            let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
+            format!("/deliveries/{id}/replay")
+        }
+        None => "/deliveries/replay".to_owned(),
+    };
+    let answer = remote.post(&path, &Value::Object(wanted)).await?;
+    ensure!(answer.status == 202, "not replayed: {}", answer.error());
+    let count = |key: &str| answer.body[key].as_u64().unwrap_or_default();
+    let left = [
+        ("pending", "wait to be brought anyway"),
+        ("undeclared", "are for receivers that are no longer declared"),
+        ("old_news", "are over and for people (--really tells them)"),
+    ];
+    let left: Vec<String> =
+        left.iter().filter(|(key, _)| count(key) > 0).map(|(key, why)| format!("{} {why}", count(key))).collect();
+    if count("replayed") == 0 {
+        bail!("nothing is replayed: {}", left.join(", "));
+    }
+    let rest = if left.is_empty() { String::new() } else { format!("; left out: {}", left.join(", ")) };
+    anstream::println!("{} brought once more{rest}", count("replayed"));
     Ok(ExitCode::SUCCESS)
 }
 

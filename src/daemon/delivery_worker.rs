@@ -155,6 +155,7 @@ impl DeliveryWorker {
                     payload: &payload,
                     external_ref: claim.external_ref.as_deref(),
                     over_at: claim.over_at,
+                    replayed: claim.replayed,
                 };
                 self.sender.attempt_while(&permit, &fleet, receiver, message, started_at).await
             }

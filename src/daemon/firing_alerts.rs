@@ -81,6 +81,7 @@ impl FiringAlerts {
                 payload: &row.payload,
                 external_ref: row.external_ref.as_deref(),
                 over_at: None,
+                replayed: false,
             })
             .collect();
         Ok(self.sender.fire_again(&turn, fleet, receiver, &firing, Utc::now()).await)

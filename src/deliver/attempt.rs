@@ -15,6 +15,8 @@ pub struct Frozen<'a> {
     pub external_ref: Option<&'a str>,
     /// When its incident ended, whatever this message tells of it.
     pub over_at: Option<DateTime<Utc>>,
+    /// Whether somebody had it brought once more: a webhook knows that by a header, its bytes are those of the first time.
+    pub replayed: bool,
 }
 
 /// What came of an attempt.

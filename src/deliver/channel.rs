@@ -73,7 +73,7 @@ impl ChannelSender {
         payload: &str,
         now: DateTime<Utc>,
     ) -> AttemptEnd {
-        let message = Frozen { id, payload, external_ref: None, over_at: None };
+        let message = Frozen { id, payload, external_ref: None, over_at: None, replayed: false };
         self.attempt_while(&WritePermit::always(), fleet, receiver, message, now).await.end
     }
 
@@ -84,10 +84,11 @@ impl ChannelSender {
         permit: &WritePermit,
         fleet: &Fleet,
         receiver: &Receiver,
-        Frozen { id, payload, external_ref, over_at }: Frozen<'_>,
+        Frozen { id, payload, external_ref, over_at, replayed }: Frozen<'_>,
         now: DateTime<Utc>,
     ) -> Attempt {
-        let post = |proof| Post { id, body: payload, at: now, proof, to: PostTo::Address, permit, form: None };
+        let post =
+            |proof| Post { id, body: payload, at: now, proof, to: PostTo::Address, permit, form: None, replayed };
         let end = match &receiver.channel {
             Channel::Webhook { url, secrets, form } => {
                 let post = Post { form: Some(form), ..post(Proof::Standard(secrets)) };
@@ -156,7 +157,16 @@ impl ChannelSender {
                 .map(|(message, known_by)| (message, alertmanager::labels(message, &receiver.name, *known_by)));
             let body = alertmanager::body(alerts, None, now).to_string();
             let to = PostTo::Below(alertmanager::PATH);
-            let post = Post { id: "", body: &body, at: now, proof: Proof::Address, to, permit: &permit, form: None };
+            let post = Post {
+                id: "",
+                body: &body,
+                at: now,
+                proof: Proof::Address,
+                to,
+                permit: &permit,
+                form: None,
+                replayed: false,
+            };
             let end = self.hooks.send(&fleet.allow_private, url, post).await;
             if end != AttemptEnd::Accepted {
                 return end;

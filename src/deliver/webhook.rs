@@ -25,6 +25,8 @@ use serin_outbound::names::Guarded;
 
 mod answer;
 
+/// The header of a webhook that is brought once more.
+const REPLAY: &str = "serin-replay";
 /// Idle connections kept for a receiver: messages come singly, and its load balancer drops idle ones anyway.
 const IDLE_PER_HOST_MAX: usize = 2;
 
@@ -93,7 +95,7 @@ impl WebhookClient {
         &self,
         allow: &[Network],
         address: &Address,
-        Post { id, body, at, proof, to, permit, form }: Post<'_>,
+        Post { id, body, at, proof, to, permit, form, replayed }: Post<'_>,
     ) -> Result<Response, AttemptEnd> {
         let allowed = networks(allow);
         let mut url = guarded_url(address, &allowed)?;
@@ -106,6 +108,9 @@ impl WebhookClient {
         let mut request = client.post(url).header("content-type", "application/json");
         if let Proof::Standard(secrets) = proof {
             request = request.header("webhook-id", id).header("webhook-timestamp", at.timestamp());
+            if replayed {
+                request = request.header(REPLAY, "true");
+            }
             if !secrets.is_empty() {
                 let keys = secrets.iter().map(Secret::expose);
                 let signed = signature::header(keys, id, at.timestamp(), body.as_bytes());
@@ -158,6 +163,8 @@ pub(crate) struct Post<'a> {
     pub(crate) permit: &'a WritePermit,
     /// What the file says of the request.
     pub(crate) form: Option<&'a WebhookForm>,
+    /// Whether somebody had it brought once more.
+    pub(crate) replayed: bool,
 }
 
 impl Post<'_> {

@@ -143,7 +143,7 @@ mod tests {
         let sender = ChannelSender::new().unwrap();
         let fleet = Fleet { allow_private: vec![Network("127.0.0.0/8".to_owned())], ..Fleet::default() };
         let payload = opened().frozen();
-        let message = Frozen { id: "n", payload: &payload, external_ref: None, over_at: None };
+        let message = Frozen { id: "n", payload: &payload, external_ref: None, over_at: None, replayed: false };
         let (url, read) = listening().await;
         let hook = Channel::Webhook {
             url: Address { shown: String::new(), resolved: Secret::new(&url) },
@@ -179,7 +179,7 @@ mod tests {
         let fleet = Fleet { smtp: Some(smtp), ..Fleet::default() };
         let mailbox = receiver(Channel::Email { to: vec!["sre@example.org".to_owned()] });
         let payload = opened().frozen();
-        let message = Frozen { id: "n", payload: &payload, external_ref: None, over_at: None };
+        let message = Frozen { id: "n", payload: &payload, external_ref: None, over_at: None, replayed: false };
         for (permit, mails) in [(holding(0), 0), (holding(1), 1), (WritePermit::always(), 2)] {
             let end = sender.attempt_while(&permit, &fleet, &mailbox, message, Utc::now()).await.end;
             assert_eq!(permit.was_withheld(), end != AttemptEnd::Accepted, "{end:?}");

@@ -52,6 +52,8 @@ pub(crate) struct DeliveryQuery {
     pub to: Option<DateTime<Utc>>,
     /// Only what follows the delivery of this id; empty: from the newest.
     pub before: String,
+    /// What came of a form of the page, in a word.
+    pub said: String,
     /// Whether it names a state or a moment that cannot be read.
     pub is_lost: bool,
 }
@@ -68,6 +70,7 @@ impl DeliveryQuery {
                 "incident" => asked.incident = value,
                 "receiver" => asked.receiver = value,
                 "before" => asked.before = value,
+                "said" => asked.said = value,
                 "state" if DeliveryState::from_slug(&value).is_some() => asked.state = value,
                 "from" if moment(&value).is_some() => asked.from = moment(&value),
                 "to" if moment(&value).is_some() => asked.to = moment(&value),
@@ -82,6 +85,7 @@ impl DeliveryQuery {
     pub(crate) fn filter(&self) -> DeliveryFilter {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         DeliveryFilter {
+            id: None,
             incident: some(&self.incident),
             notification: None,
             receiver: some(&self.receiver),

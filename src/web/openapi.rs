@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::domain::paging::delivery::DeliveryState;
 use crate::domain::signal::Signal;
 use crate::web::problem::ProblemBody;
-use crate::web::{canary_ranks, history, incidents, ledger, monitors, receivers, silences, status, tools, transcripts};
+use crate::web::{
+    canary_ranks, history, incidents, ledger, monitors, receivers, replay, silences, status, tools, transcripts,
+};
 
 /// One address: what it is for, what it takes and gives.
 struct Operation {
@@ -107,6 +109,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     all.extend(of_silences(schemas));
     all.extend(of_receivers(schemas));
     all.push(of_deliveries(schemas));
+    all.extend(of_replays(schemas));
     all
 }
 
@@ -336,6 +339,37 @@ fn of_deliveries(schemas: &mut SchemaGenerator) -> Operation {
             schema::<ledger::DeliveryList>(schemas),
         )
     }
+}
+
+fn of_replays(schemas: &mut SchemaGenerator) -> [Operation; 2] {
+    let done = schema::<replay::Replayed>(schemas);
+    let gives = || vec![(202, "How many are brought again, and how many are left out, and why.", Some(done.clone()))];
+    const REFUSES: &[(u16, &str)] = &[
+        (404, "The ledger has no delivery that fits."),
+        (422, "It does not say who replays, or what; or it is more than 1,000."),
+    ];
+    [
+        Operation {
+            gives: gives(),
+            refuses: REFUSES,
+            ..Operation::post(
+                "/api/v1/deliveries/{id}/replay",
+                "replay",
+                "Bring a delivery once more, with the same id and bytes",
+                Some(schema::<replay::ReplayOne>(schemas)),
+            )
+        },
+        Operation {
+            gives: gives(),
+            refuses: REFUSES,
+            ..Operation::post(
+                "/api/v1/deliveries/replay",
+                "replay_several",
+                "Bring those of an incident or of a stretch of time once more",
+                Some(schema::<replay::ReplayWanted>(schemas)),
+            )
+        },
+    ]
 }
 
 fn described(operation: &Operation, problem: &Value) -> Value {

@@ -17,7 +17,7 @@ use crate::web::pages::{
 use crate::web::state::WebState;
 use crate::web::{
     agents, assets, canary_ranks, events, forms, guard, history, incidents, ledger, metrics, monitors, openapi,
-    problem, ready, receivers, silences, status, tools, transcripts,
+    problem, ready, receivers, replay, silences, status, tools, transcripts,
 };
 
 /// Forms and API bodies are a few words.
@@ -66,6 +66,8 @@ fn pages() -> Router<WebState> {
         .route("/runbooks", get(runbooks::index))
         .route("/runbooks/{reason}", get(runbooks::page))
         .route("/deliveries", get(deliveries::page))
+        .route("/deliveries/{id}/replay", post(deliveries::replay))
+        .route("/incidents/{id}/replay", post(deliveries::replay_incident))
         .route("/receivers", get(receiver_pages::page))
         .route("/receivers/{name}/test", post(receiver_pages::test))
         .route("/login", get(login::page).post(login::sign_in))
@@ -96,6 +98,8 @@ fn api_routes() -> Router<WebState> {
         .route("/incidents/{id}/transcripts", get(transcripts::of_incident))
         .route("/transcripts/{hash}", get(transcripts::text))
         .route("/deliveries", get(ledger::list))
+        .route("/deliveries/replay", post(replay::several))
+        .route("/deliveries/{id}/replay", post(replay::one))
         .route("/receivers", get(receivers::list))
         .route("/silences", get(silences::list).post(silences::add))
         .route("/silences/{id}/end", post(silences::end))

@@ -1,8 +1,9 @@
 //! Proof that a message gets there: a receiver tested on the way that a page takes.
 
 use serde_json::{Value, json};
+use serin_reference::lab::kinds::{Dose, Fault};
 
-use crate::stage::{Stage, evidence, reference};
+use crate::stage::{Expected, Stage, evidence, reference};
 
 /// A receiver at the port where nothing ever is, beside those that answer.
 const GONE: &str = "  gone: { webhook: { url: \"http://127.0.0.1:9/hook\" } }\n";
@@ -57,4 +58,44 @@ async fn a_test_goes_the_way_of_a_page_and_says_how_it_went() {
     assert!(page.contains("inbox took the test."), "{page}");
     let (code, said) = serin(&stage, &["receiver", "list"]).await;
     assert!(code == Some(0) && said.contains("gone  webhook  "), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_over_is_replayed_to_machines_and_to_people_only_on_purpose() {
+    const EMPTY: Expected =
+        Expected { monitor: "docs", signal: "quality", reason: "empty_results", severity: "page", stage: "search" };
+    let server = reference().await;
+    let canary = "canaries: [{ id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }]";
+    let monitors = format!(
+        "  - {{ id: docs, url: \"{}\", {canary} }}
+",
+        server.mcp_url()
+    );
+    let stage = Stage::start(&monitors).await;
+    stage.well("docs").await;
+    server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
+    let opened = stage.opened("nothing is found", EMPTY).await;
+    server.faults().off(Fault::EmptyResults);
+    stage.resolved("it is found again", &opened).await;
+    let id = opened.incident.as_ref().unwrap().id.clone();
+    let mails = stage.inbox.mails().len();
+    let (code, said) = serin(&stage, &["deliveries", "replay", "--incident", &id, "--as", "kim"]).await;
+    assert!(code == Some(0) && said.contains("brought once more; left out: "), "{said}");
+    assert!(said.contains("are over and for people"), "{said}");
+    let again = async {
+        while stage.told("docs").iter().filter(|message| message.id == opened.id).count() < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    stage.soon("the webhook hears it again, by the same id", again).await;
+    assert_eq!(stage.inbox.mails().len(), mails, "nobody is told of what is over");
+    let (code, said) = serin(&stage, &["deliveries", "replay", "--incident", &id, "--receiver", "mail"]).await;
+    assert!(code == Some(1) && said.contains("nothing is replayed: "), "{said}");
+    let all = ["deliveries", "replay", "--incident", &id, "--receiver", "mail", "--really"];
+    let (code, said) = serin(&stage, &all).await;
+    assert!(code == Some(0), "{said}");
+    let (code, said) = serin(&stage, &["deliveries", "replay", "--as", "kim"]).await;
+    assert!(code == Some(1) && said.contains("say what is replayed"), "{said}");
+    let page = stage.page(&format!("/incidents/{id}")).await;
+    assert!(page.contains("Replay all of it"), "{page}");
 }

@@ -120,6 +120,13 @@ const everyForm = async (page, script, base, name) => {
   lands(page, "/silences?said=ended", "ending a silence");
   must((await text(page, "#over")).includes(`ended by kim of ${name}`), `what is over: "${await text(page, "#over")}"`);
 
+  await page.goto(base + incident);
+  await press(page, "details.replay summary");
+  await fill(page, "#replayer", `kim of ${name}`);
+  await submit(page, "#replay button");
+  lands(page, `${incident}?said=replayed`, "replaying an incident");
+  must((await text(page, "#said")).includes("It is brought once more"), `the page says "${await text(page, "#said")}"`);
+
   await page.goto(base + "/receivers");
   const inbox = await page.$eval("#receivers tbody", (body) => 1 + [...body.rows].findIndex((one) => one.cells[0].textContent === "inbox"));
   await submit(page, `#receivers tbody tr:nth-child(${inbox}) button`);

@@ -64,6 +64,7 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     let (names, claims) = claimed(&store, at(7)).await;
     assert_eq!(names, ["n1>oncall"], "and is tried again first");
     assert_eq!(claims[0].payload, first.payload, "with identical bytes");
+    assert!(!claims[0].replayed, "a second try is no replay");
 
     store.attempted(ended(&claims[0], at(8), failed(), NextAttempt::Dead, &[])).await.expect("recorded");
     let (names, claims) = claimed(&store, at(9)).await;
@@ -99,11 +100,12 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     for (filter, expected, sentence) in rows {
         assert_eq!(store.deliveries(&filter).await.expect("ledger").len(), expected, "{sentence}");
     }
-    assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(true), "a dead one can be replayed");
-    assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(false), "a pending one need not be");
+    assert_eq!(store.replay(vec![dead.id.clone()], "kim", at(20)).await, Ok(1), "a dead one can be replayed");
+    assert_eq!(store.replay(vec![dead.id.clone()], "kim", at(20)).await, Ok(0), "a pending one need not be");
     let (names, claims) = claimed(&store, at(20)).await;
     assert_eq!(names, ["n1>oncall"], "the replayed one is due at once");
     assert_eq!((claims[0].tries, claims[0].promised_at), (0, at(20)), "with its patience renewed");
+    assert!(claims[0].replayed, "and known as a replay");
     store.close().await;
 }
 
@@ -287,10 +289,11 @@ async fn what_a_receiver_knows_an_incident_by_goes_with_all_that_follows_until_i
     store.commit(ChangeSet { incidents: vec![over], outbox, ..ChangeSet::default() }).await.expect("committed");
     let rows = firing(store.firing("am").await.expect("read"));
     assert_eq!(rows, ["m1 Some(\"m1 at am\")"], "what is over fires no more, though its end is still to be told");
-    let opening = store.deliveries(Some("i1")).await.expect("ledger");
+    let opening = store.deliveries(&DeliveryFilter::of_incident("i1")).await.expect("ledger");
     let opening =
         opening.iter().find(|line| (&*line.receiver, &*line.notification) == ("am", "n1")).expect("it was sent");
-    assert!(store.replay(&opening.id, "kim", at(5)).await.expect("asked"), "a person has it sent again");
+    let replayed = store.replay(vec![opening.id.clone()], "kim", at(5)).await.expect("asked");
+    assert_eq!(replayed, 1, "a person has it sent again");
     let (names, claims) = claimed(&store, at(5)).await;
     assert_eq!((&*names, claims[0].over_at), (&["n1>am".to_owned()][..], Some(at(4))), "and it is known to be over");
     assert_eq!(of_am.over_at, None, "before, it was not");

@@ -10,6 +10,7 @@ use crate::domain::fleet::Network;
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
 use crate::domain::receiver::Channel;
 use crate::domain::secret::{Address, Secret};
+use crate::store::read::ledger::DeliveryFilter;
 use crate::store::values::change_set::{Addressee, ChangeSet, Outgoing};
 
 fn receiver(name: &str) -> Arc<Receiver> {
@@ -53,6 +54,7 @@ fn check(row: Row) {
         promised_at,
         external_ref: None,
         over_at: None,
+        replayed: false,
     };
     let fleet = fleet(row.receivers, &["oncall", "admin"]);
     let receiver = fleet.receiver("oncall").cloned();
@@ -158,7 +160,7 @@ async fn a_claim_that_grew_old_writes_nothing_and_is_claimed_anew() {
     let end = worker.clone().deliver(claim.clone(), (now, claimed), CancellationToken::new()).await;
     assert_eq!(end, None, "it was no try, so that it failed neither");
     assert!(got.try_recv().is_err(), "nothing was written");
-    let ledger = store.deliveries(None).await.unwrap();
+    let ledger = store.deliveries(&DeliveryFilter::default()).await.unwrap();
     assert_eq!((ledger[0].state.as_str(), ledger[0].attempts), ("pending", 0), "nor is it one in the ledger");
     let outlook = store.outlook(now, &claiming).await.unwrap();
     assert!(outlook.claim_at.is_some_and(|at| at <= now), "it is due at once: {outlook:?}");
@@ -170,7 +172,7 @@ async fn a_claim_that_grew_old_writes_nothing_and_is_claimed_anew() {
     let end = worker.deliver(again, (now, lived()), CancellationToken::new()).await;
     assert_eq!(end, Some(true));
     assert_eq!(got.recv().await.unwrap(), "n1");
-    let ledger = store.deliveries(None).await.unwrap();
+    let ledger = store.deliveries(&DeliveryFilter::default()).await.unwrap();
     assert_eq!((ledger[0].state.as_str(), ledger[0].attempts), ("sent", 1), "the one try is the one that was made");
     store.close().await;
 }

@@ -68,7 +68,8 @@ impl Stage {
     async fn tell(&mut self, message: &Message) -> AttemptEnd {
         let fleet = Fleet { allow_private: vec![Network("127.0.0.0/8".to_owned())], ..Fleet::default() };
         let payload = message.frozen();
-        let frozen = Frozen { id: "n", payload: &payload, external_ref: self.known.as_deref(), over_at: None };
+        let frozen =
+            Frozen { id: "n", payload: &payload, external_ref: self.known.as_deref(), over_at: None, replayed: false };
         let permit = WritePermit::always();
         let attempt = self.sender.attempt_while(&permit, &fleet, &self.receiver, frozen, Utc::now()).await;
         self.known = attempt.external_ref.or(self.known.take());

@@ -2,7 +2,7 @@
 //!
 //! Read: `notification` (one thing to say), `explains` (one cause, one page), `hold` (what keeps an incident from being
 //! told), `parent` (what a monitor depends on), `silence` (somebody wants to hear nothing of it) and `quiet` (that, and `maintenance` of the file), `follow_up` (what is told by time), `tell` (what is said of an incident,
-//! if anything), `audience` (to whom, by `route`), `delivery` (the promise to bring it), `drill` (a rehearsal of all that).
+//! if anything), `audience` (to whom, by `route`), `delivery` (the promise to bring it), `drill` (a rehearsal of all that), `replay` (what may be told once more).
 
 pub mod notification;
 pub mod explains;
@@ -15,3 +15,4 @@ pub mod tell;
 pub(crate) mod audience;
 pub mod delivery;
 pub mod drill;
+pub mod replay;

@@ -18,6 +18,8 @@ pub const ATTEMPTS_SHOWN: u32 = 20;
 /// Which deliveries a list wants; each part that is there has to fit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeliveryFilter {
+    /// Only this one.
+    pub id: Option<String>,
     /// Only of this incident.
     pub incident: Option<String>,
     /// Only of this notification.
@@ -75,6 +77,8 @@ pub struct DeliveryLine {
     pub last_at: Option<DateTime<Utc>>,
     /// How it ended: `ok`, or why not, in one line.
     pub last: Option<String>,
+    /// Whether what it tells is over: its incident ended, or it never had one.
+    pub is_over: bool,
 }
 
 /// One try of a delivery.
@@ -98,7 +102,8 @@ macro_rules! deliveries {
         concat!(
             "SELECT d.id, d.notification, d.incident, n.event, d.sequence, d.receiver, d.fallback_of, d.state, ",
             "d.created_at, CASE WHEN d.state = 'pending' THEN d.next_at END, d.attempts, a.ended_at, ",
-            "CASE a.ended WHEN 'accepted' THEN 'ok' ELSE a.note END ",
+            "CASE a.ended WHEN 'accepted' THEN 'ok' ELSE a.note END, ",
+            "NOT EXISTS (SELECT 1 FROM incidents i WHERE i.id = d.incident AND i.resolved_at IS NULL) ",
             "FROM deliveries d JOIN notifications n ON n.id = d.notification ",
             "LEFT JOIN attempts a ON a.delivery = d.id ",
             "AND a.number = (SELECT MAX(number) FROM attempts WHERE delivery = d.id) WHERE ",
@@ -118,10 +123,11 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<DeliveryLine>, StoreError> {
         // Each condition that has an index is a query of its own: one that may be left out uses none.
-        let (query, key) = match (&filter.notification, &filter.incident) {
-            (Some(notification), _) => (deliveries!("d.notification = $7"), Some(notification)),
-            (None, Some(incident)) => (deliveries!("d.incident = $7"), Some(incident)),
-            (None, None) => (deliveries!("$7 IS NULL"), None),
+        let (query, key) = match (&filter.id, &filter.notification, &filter.incident) {
+            (Some(id), ..) => (deliveries!("d.id = $7"), Some(id)),
+            (None, Some(notification), _) => (deliveries!("d.notification = $7"), Some(notification)),
+            (None, None, Some(incident)) => (deliveries!("d.incident = $7"), Some(incident)),
+            (None, None, None) => (deliveries!("$7 IS NULL"), None),
         };
         let rows = sqlx::query(query)
             .bind(PAGE_ROWS)
@@ -181,5 +187,6 @@ fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
         attempts: row.try_get(10)?,
         last_at: timestamp_or_none(row, 11)?,
         last: row.try_get(12)?,
+        is_over: row.try_get(13)?,
     })
 }

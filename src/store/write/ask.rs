@@ -127,13 +127,16 @@ impl Store {
         }
     }
 
-    /// Promises a finished delivery anew, same id and bytes; false where there is none, or it is pending anyway.
+    /// Promises finished deliveries anew, all at once, same ids and bytes; how many. One that is pending anyway, or that
+    /// there is not, is none.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn replay(&self, delivery: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        let work = Work::Replay { delivery: delivery.to_owned(), actor: actor.to_owned(), now };
-        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    pub async fn replay(&self, deliveries: Vec<String>, actor: &str, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        match self.ask(Work::Replay { deliveries, actor: actor.to_owned(), now }).await? {
+            CommitAnswer::Count(count) => Ok(count),
+            _ => Ok(0),
+        }
     }
 
     /// Gives up a delivery that is still pending, such as a test that nobody took; whether it was.

@@ -101,6 +101,8 @@ pub struct Claim {
     pub external_ref: Option<String>,
     /// When the incident ended, whatever this message tells of it.
     pub over_at: Option<DateTime<Utc>>,
+    /// Whether somebody had it brought once more.
+    pub replayed: bool,
 }
 
 /// How a try ended and what follows.
@@ -288,7 +290,7 @@ async fn lend(
     let row = sqlx::query(
         "UPDATE deliveries SET lease = $2, lease_until = $3 WHERE id = $1 AND state = 'pending' AND lease_until <= $4 \
          RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), \
-         receiver, fallback, severity, lease, tries, promised_at",
+         receiver, fallback, severity, lease, tries, promised_at, attempts > tries",
     )
     .bind(id)
     .bind(lease)
@@ -314,6 +316,8 @@ fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
         promised_at: timestamp(row, 8)?,
         external_ref: None,
         over_at: None,
+        // Only a replay counts tries anew.
+        replayed: row.try_get(9)?,
     })
 }
 

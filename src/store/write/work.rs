@@ -36,7 +36,7 @@ pub(in crate::store) enum Work {
         now: DateTime<Utc>,
     },
     Replay {
-        delivery: String,
+        deliveries: Vec<String>,
         actor: String,
         now: DateTime<Utc>,
     },

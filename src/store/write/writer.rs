@@ -317,12 +317,15 @@ impl Writer {
             }
             Work::WakeFallbacks { now } => CommitAnswer::Count(enqueue::wake_fallbacks(connection, now).await?),
             Work::ReckonAnew { now } => CommitAnswer::Count(outbox::reckon_anew(connection, now).await?),
-            Work::Replay { delivery, actor, now } => {
-                let changed = outbox::replay(connection, &delivery, now).await?;
-                if changed {
-                    action(connection, &actor, "replay", &delivery, now).await?;
+            Work::Replay { deliveries, actor, now } => {
+                let mut replayed = 0;
+                for delivery in &deliveries {
+                    if outbox::replay(connection, delivery, now).await? {
+                        action(connection, &actor, "replay", delivery, now).await?;
+                        replayed += 1;
+                    }
                 }
-                CommitAnswer::Changed(changed)
+                CommitAnswer::Count(replayed)
             }
             Work::GiveUp { delivery, now } => CommitAnswer::Changed(outbox::give_up(connection, &delivery, now).await?),
             Work::Acknowledge { incident, actor, now } => {

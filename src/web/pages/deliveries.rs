@@ -4,18 +4,22 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::Extension;
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::{Form, Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use chrono::{DateTime, SecondsFormat, Utc};
+use serde::Deserialize;
 
 use crate::domain::paging::delivery::DeliveryState;
-use crate::store::read::ledger::{ATTEMPTS_SHOWN, AttemptLine, DeliveryLine};
+use crate::store::read::ledger::{ATTEMPTS_SHOWN, AttemptLine, DeliveryFilter, DeliveryLine};
 use crate::web::draw::glyph::Glyph;
 use crate::web::format::{self, Timestamp};
-use crate::web::guard::Visit;
+use crate::web::forms::{self, ACTOR_COOKIE};
+use crate::web::guard::{self, Visit};
 use crate::web::ledger::{self, DeliveryQuery};
 use crate::web::pages::frame::{Frame, show};
+use crate::web::problem::Problem;
+use crate::web::replay::{self, Replayed};
 use crate::web::state::WebState;
 
 #[derive(Debug, Template)]
@@ -28,6 +32,8 @@ struct DeliveriesPage {
     to: String,
     deliveries: Vec<DeliveryRow>,
     next: Option<String>,
+    actor: String,
+    said: Option<&'static str>,
     away: bool,
 }
 
@@ -60,6 +66,7 @@ pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Response {
     let now = Utc::now();
     let asked = DeliveryQuery::parse(query.as_deref().unwrap_or_default());
@@ -79,9 +86,68 @@ pub(crate) async fn page(
         to: shown(asked.to).unwrap_or_default(),
         next: ledger::next(&lines).map(|last| asked.after(last)),
         deliveries: rows(lines, tries, now),
+        actor: guard::cookie(&headers, ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
+        said: said(&asked.said),
         asked,
     };
     show(StatusCode::OK, &page)
+}
+
+/// Who replays, and whether people are told of what is over.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct ReplayForm {
+    #[serde(default)]
+    actor: String,
+    /// Of a box that is ticked.
+    #[serde(default)]
+    really: Option<String>,
+}
+
+/// `POST /deliveries/{id}/replay`.
+pub(crate) async fn replay(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Form(form): Form<ReplayForm>,
+) -> Response {
+    let filter = DeliveryFilter { id: Some(id), ..DeliveryFilter::default() };
+    let word = word(replay::replay(&state, filter, &form.actor, form.really.is_some()).await);
+    forms::remembering(&form.actor, Redirect::to(&format!("/deliveries?said={word}")).into_response())
+}
+
+/// `POST /incidents/{id}/replay`.
+pub(crate) async fn replay_incident(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Form(form): Form<ReplayForm>,
+) -> Response {
+    let done = replay::replay(&state, DeliveryFilter::of_incident(&id), &form.actor, form.really.is_some()).await;
+    forms::remembering(&form.actor, forms::back("incidents", &id, word(done)))
+}
+
+fn word(done: Result<Replayed, Problem>) -> &'static str {
+    match done {
+        Ok(done) if done.replayed > 0 => "replayed",
+        Ok(done) if done.old_news > 0 => "old",
+        Ok(_) => "waits",
+        Err(problem) => match problem.status {
+            StatusCode::SERVICE_UNAVAILABLE => "unwritten",
+            StatusCode::UNPROCESSABLE_ENTITY => "unnamed",
+            _ => "gone",
+        },
+    }
+}
+
+/// What came of a replay, in words.
+pub(crate) fn said(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "replayed" => "It is brought once more, with the same id and bytes.",
+        "old" => "Not replayed: it is over, and people would be told of it. Tick the box if you mean that.",
+        "waits" => "Not replayed: it waits to be brought anyway, or its receiver is no longer declared.",
+        "unnamed" => "Not replayed: say who you are.",
+        "unwritten" => "That could not be written down just now. Try again in a moment.",
+        "gone" => "The ledger has nothing that could be replayed.",
+        _ => return None,
+    })
 }
 
 /// Rows with their tries.

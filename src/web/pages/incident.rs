@@ -163,6 +163,7 @@ pub(crate) async fn page(
             let view = state.live.get(&MonitorId::new(&page.monitor.id));
             Some(recheck::told(view.as_ref(), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
         }
+        Some(word) if deliveries::said(word).is_some() => deliveries::said(word).map(str::to_owned),
         word => said(word, page.head.taken.as_ref().map(|(actor, _)| actor.as_str())),
     };
     show(StatusCode::OK, &page)
