@@ -6,6 +6,7 @@ use anyhow::{anyhow, ensure};
 use serde_json::{Value, json};
 
 use crate::cli::remote::{Remote, RemoteArgs, somebody};
+use crate::cli::status::at;
 use crate::config::check::numbers::duration_of;
 
 /// Who can be told, and whether a message gets there.
@@ -19,7 +20,7 @@ pub(crate) struct ReceiverArgs {
 enum ReceiverCommand {
     /// Sends a message that nothing is wrong on the way that a page takes; exit code 0 where it was taken, 1 where not.
     Test(TestArgs),
-    /// Lists them.
+    /// Lists them, and which does not keep up.
     List(ListArgs),
 }
 
@@ -103,7 +104,16 @@ async fn list(args: ListArgs) -> anyhow::Result<ExitCode> {
     }
     for one in answer.body["receivers"].as_array().into_iter().flatten() {
         let text = |key: &str| one[key].as_str().unwrap_or_default();
-        anstream::println!("{}  {}  {}", text("name"), text("channel"), text("place"));
+        let behind = &one["behind"];
+        let health = match behind["waiting"].as_u64() {
+            Some(waiting) => format!(
+                "  does not keep up: {waiting} waiting since {}; {}",
+                at(&behind["since"]),
+                behind["last"].as_str().unwrap_or_default()
+            ),
+            None => String::new(),
+        };
+        anstream::println!("{}  {}  {}{health}", text("name"), text("channel"), text("place"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,10 @@
 //! Looks at what nobody else would notice while nothing is due: whether the database is where it was, whether a write
 //! reaches it, what waits in the outbox and in the writer's queue. Metrics, banners and our own alerts follow.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::loop_context::LoopContext;
@@ -11,12 +12,15 @@ use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::wording::counted;
 use crate::live::banner::Banner;
 use crate::store::StoreError;
+use crate::store::read::backlog::Behind;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Where nothing was written for so long, a write of our own shows whether anything could be.
 const PROVE_AFTER: Duration = Duration::from_secs(20);
 /// A write takes milliseconds, or a second where another process holds the database; one that takes longer is none.
 const WRITE_MAX: Duration = Duration::from_secs(10);
+/// A receiver that took nothing for so long is failing: beyond what a restart or a rollout of it takes.
+const FAILING_AFTER: TimeDelta = TimeDelta::minutes(5);
 /// The name under which the loop reports its turns.
 const NAME: &str = "gauge";
 /// The kind of the banner about the database's place.
@@ -78,8 +82,23 @@ async fn outbox(context: &LoopContext, now: DateTime<Utc>) {
     } else {
         context.alerts.clear(InternalAlert::DeliveryDead, now);
     }
+    failing(context, &backlog.behind, now);
     let lines: Vec<String> = backlog.behind.iter().map(ToString::to_string).collect();
     show_banner(context, DELIVERIES, (!lines.is_empty()).then(|| lines.join("\n")), now);
+}
+
+/// Receivers that keep failing: told once to `internal` and to the fallback of each, and when all take messages again.
+fn failing(context: &LoopContext, behind: &[Behind], now: DateTime<Utc>) {
+    let failing: Vec<&Behind> = behind.iter().filter(|one| one.since <= now - FAILING_AFTER).collect();
+    context.live.metrics().set_receivers_failing(failing.iter().map(|one| one.receiver.clone()).collect());
+    if failing.is_empty() {
+        return context.alerts.clear(InternalAlert::ReceiverFailing, now);
+    }
+    let fleet = context.fleet.borrow().clone();
+    let about: BTreeMap<String, Option<String>> =
+        failing.iter().map(|one| (one.receiver.clone(), fleet.fallback(&one.receiver).map(str::to_owned))).collect();
+    let lines: Vec<String> = failing.iter().map(ToString::to_string).collect();
+    context.alerts.raise_about(InternalAlert::ReceiverFailing, &lines.join("; "), about, now);
 }
 
 /// Shows a banner, or takes it away; pages are told only where it says something else than before.

@@ -7,7 +7,7 @@
 //! [`InternalAlerts`] is the handle that any loop holds: raising and clearing never wait and never
 //! fail. [`InternalAlerts::run`] is the loop that sends; it may be started once, late, or die.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +55,9 @@ pub struct OpenAlert {
     pub times: u64,
     /// When receivers were last told; none: not yet, since it was told and over a moment ago.
     pub told_at: Option<DateTime<Utc>>,
+    /// What it is about, each with who hears of it besides the receivers of `internal`: of failing receivers their
+    /// fallbacks. Empty where it is about Serin as a whole.
+    pub about: BTreeMap<String, Option<String>>,
 }
 
 /// The handle: cheap to clone, never waits, never fails.
@@ -97,16 +100,35 @@ impl InternalAlerts {
 
     /// There is trouble. May be said as often as it is seen: one alert goes out, and a reminder now and then.
     pub fn raise(&self, kind: InternalAlert, detail: &str, now: DateTime<Utc>) {
+        self.raise_about(kind, detail, BTreeMap::new(), now);
+    }
+
+    /// The same where it is about some things of several; see [`OpenAlert::about`]. One that comes to be among them while
+    /// the alert is open is told at once.
+    pub fn raise_about(
+        &self,
+        kind: InternalAlert,
+        detail: &str,
+        about: BTreeMap<String, Option<String>>,
+        now: DateTime<Utc>,
+    ) {
         let mut state = self.state();
         let detail = plain::line(detail, DETAIL_CHARS_MAX);
         match state.open.get_mut(&kind) {
             Some(open) => {
                 open.times += 1;
                 open.detail = detail;
+                let is_more = about.keys().any(|one| !open.about.contains_key(one));
+                open.about = about;
+                if is_more && open.told_at.is_some() {
+                    open.told_at = Some(now);
+                    let open = open.clone();
+                    state.say(kind, QueuedKind::Alert, open, now);
+                }
             }
             None => {
                 tracing::error!(trouble = kind.slug(), detail, "Serin has trouble of its own: {}", kind.meaning());
-                state.open.insert(kind, OpenAlert { since: now, detail, times: 1, told_at: None });
+                state.open.insert(kind, OpenAlert { since: now, detail, times: 1, told_at: None, about });
             }
         }
         state.tell_what_is_due(now);
@@ -203,6 +225,8 @@ impl InternalAlerts {
         };
         for said in said {
             let message = message_of(&said, &fleet);
+            let also: BTreeSet<String> = said.open.about.values().flatten().cloned().collect();
+            queues.hear_too(said.kind, also);
             queues.add(said.kind, said.what, &message, &fleet, said.at);
         }
         queues.keep_declared(&fleet);

@@ -27,6 +27,8 @@ pub enum InternalAlert {
     WayBlocked,
     /// Deliveries were given up.
     DeliveryDead,
+    /// A receiver has taken nothing for a while of what it was to be told.
+    ReceiverFailing,
     /// monitors.yaml on disk cannot be used; the last good one still runs.
     ConfigRejected,
     /// Whoever watches Serin from outside cannot be reached.
@@ -35,7 +37,7 @@ pub enum InternalAlert {
 
 impl InternalAlert {
     /// All of them, so that a test can go over each.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
@@ -47,6 +49,7 @@ impl InternalAlert {
         Self::UplinkLost,
         Self::WayBlocked,
         Self::DeliveryDead,
+        Self::ReceiverFailing,
         Self::ConfigRejected,
         Self::HeartbeatFailed,
     ];
@@ -73,6 +76,7 @@ impl InternalAlert {
             Self::UplinkLost => "uplink_lost",
             Self::WayBlocked => "way_blocked",
             Self::DeliveryDead => "delivery_dead",
+            Self::ReceiverFailing => "receiver_failing",
             Self::ConfigRejected => "config_rejected",
             Self::HeartbeatFailed => "heartbeat_failed",
         }
@@ -95,6 +99,7 @@ impl InternalAlert {
             Self::OutOfFiles => "out of open files: what needs one more fails, be it a probe, a page or a delivery",
             Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
             Self::WayBlocked => "a proxy or a certificate file of Serin's own fails: monitors behind it are not judged",
+            Self::ReceiverFailing => "a receiver takes nothing: what it should hear goes to its fallback, or to nobody",
             Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
             Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
             Self::HeartbeatFailed => "the heartbeat does not get through: whoever watches Serin will believe it dead",
@@ -116,6 +121,9 @@ impl InternalAlert {
             Self::OutOfFiles => "files are free again; raise LimitNOFILE (`ulimit -n`), or end what else holds files",
             Self::UplinkLost => "Serin reaches the network again",
             Self::WayBlocked => "a probe gets through again; mend the proxy, or put the file back",
+            Self::ReceiverFailing => {
+                "it takes a message again; `serin receiver test` says what it answers, and /deliveries each try"
+            }
             Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",
             Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
             Self::HeartbeatFailed => "a heartbeat is answered with 2xx again; see `heartbeat` in the file",

@@ -93,6 +93,13 @@ impl Queues {
         }
     }
 
+    /// Others than the internal receivers hear of a trouble from now on, and of its end.
+    pub(crate) fn hear_too(&mut self, kind: InternalAlert, names: BTreeSet<String>) {
+        if !names.is_empty() {
+            self.told.entry(kind).or_default().extend(names);
+        }
+    }
+
     /// Lets go of receivers that are no longer in the file at all: there is no address to send to.
     pub(crate) fn keep_declared(&mut self, fleet: &Fleet) {
         self.queues.retain(|name, _| fleet.receiver(name).is_some());

@@ -106,6 +106,12 @@ impl Fleet {
         self.runbooks.url(RunbookWanted { reason, monitor: Some(monitor), labels, incident }, home)
     }
 
+    /// Who hears of what a receiver cannot be told; the file has no two for one.
+    pub fn fallback(&self, receiver: &str) -> Option<&str> {
+        let named = |route: &&Route| route.fallback.is_some() && route.to.iter().any(|name| name == receiver);
+        self.routes.iter().find(named).and_then(|route| route.fallback.as_deref())
+    }
+
     /// None where it is not declared any more.
     pub fn receiver(&self, name: &str) -> Option<&Arc<Receiver>> {
         self.receivers.iter().find(|receiver| receiver.name == name)
@@ -172,3 +178,28 @@ pub struct Heartbeat {
 /// A block of addresses in CIDR form, such as `10.20.0.0/16`; `config` has checked it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receivers_fallback_is_that_of_any_route_that_names_one() {
+        let route = |to: &[&str], fallback: Option<&str>| Route {
+            to: to.iter().map(|name| (*name).to_owned()).collect(),
+            fallback: fallback.map(str::to_owned),
+            ..Route::default()
+        };
+        let routes = vec![route(&["log", "oncall"], None), route(&["oncall"], Some("mail")), route(&["mail"], None)];
+        let fleet = Fleet { routes, ..Fleet::default() };
+        let rows = [
+            ("oncall", Some("mail"), "one route has none, the other has one"),
+            ("log", None, "no route has one"),
+            ("mail", None, "a fallback has none of its own"),
+            ("nobody", None, "no route names it"),
+        ];
+        for (receiver, expected, sentence) in rows {
+            assert_eq!(fleet.fallback(receiver), expected, "{sentence}");
+        }
+    }
+}

@@ -100,6 +100,7 @@ pub struct ProcessMetrics {
     missed: AtomicU64,
     writer_queue: AtomicU64,
     deliveries_pending: AtomicU64,
+    receivers_failing: Mutex<Vec<String>>,
     files: AtomicU64,
     permits: AtomicU64,
     start_late_us_max: AtomicU64,
@@ -245,6 +246,16 @@ impl ProcessMetrics {
     /// Deliveries not brought yet, as last told.
     pub fn deliveries_pending(&self) -> u64 {
         self.deliveries_pending.load(Ordering::Relaxed)
+    }
+
+    /// Receivers that keep failing, by name.
+    pub fn set_receivers_failing(&self, names: Vec<String>) {
+        *self.receivers_failing.lock() = names;
+    }
+
+    /// Receivers that keep failing, as last told.
+    pub fn receivers_failing(&self) -> Vec<String> {
+        self.receivers_failing.lock().clone()
     }
 
     /// The limit on open files that is in force, and the probes that may be in flight at once because of it.

@@ -256,6 +256,13 @@ impl Scrape {
             let encoder = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
             ConstGauge::new(i64::try_from(figure).unwrap_or(i64::MAX)).encode(encoder)?;
         }
+        let help = "1 where a receiver has taken nothing for five minutes of what it was to be told";
+        let mut family = to.encode_descriptor("serin_receiver_failing", help, None, MetricType::Gauge)?;
+        let failing = metrics.receivers_failing();
+        for receiver in &self.state.fleet_now().receivers {
+            let is_failing = i64::from(failing.contains(&receiver.name));
+            gauge(&mut family, &[("receiver", receiver.name.as_str())], is_failing)?;
+        }
         let late = metrics.take_start_late_seconds_max();
         let help = "greatest lateness of a beat's start since the last scrape";
         let encoder = to.encode_descriptor("serin_start_late_max", help, Some(&Unit::Seconds), MetricType::Gauge)?;

@@ -47,6 +47,21 @@ pub(crate) struct ReceiverBody {
     channel: &'static str,
     /// Where the file declares it, such as `monitors.yaml:24`.
     place: String,
+    /// Who hears of what it does not take; null where nobody does.
+    fallback: Option<String>,
+    /// What it does not take; null where it keeps up.
+    behind: Option<BehindBody>,
+}
+
+/// What a receiver does not take, though it was tried three times in vain or for two minutes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BehindBody {
+    /// Deliveries still to be brought.
+    waiting: u64,
+    /// Since when the oldest of them waits.
+    since: DateTime<Utc>,
+    /// What the last try was answered.
+    last: String,
 }
 
 /// How a test went.
@@ -87,14 +102,22 @@ pub(crate) struct TestQuery {
 }
 
 /// `GET /api/v1/receivers`.
-pub(crate) async fn list(State(state): State<WebState>) -> Json<ReceiverList> {
+pub(crate) async fn list(State(state): State<WebState>) -> Result<Json<ReceiverList>, Problem> {
     let fleet = state.fleet_now();
+    let mut behind = state.ask(state.store.backlog(Utc::now())).await?.behind;
+    let mut taken = |name: &str| {
+        let at = behind.iter().position(|one| one.receiver == name)?;
+        let one = behind.swap_remove(at);
+        Some(BehindBody { waiting: one.waiting, since: one.since, last: one.why })
+    };
     let body = |receiver: &std::sync::Arc<Receiver>| ReceiverBody {
         name: receiver.name.clone(),
         channel: receiver.channel.key(),
         place: fleet.provenance.shown(receiver.line),
+        fallback: fleet.fallback(&receiver.name).map(str::to_owned),
+        behind: taken(&receiver.name),
     };
-    Json(ReceiverList { receivers: fleet.receivers.iter().map(body).collect() })
+    Ok(Json(ReceiverList { receivers: fleet.receivers.iter().map(body).collect() }))
 }
 
 /// `POST /api/v1/receivers/{name}/test?wait=20` with `{"actor": "…"}`: 200 with how it went, whether it was taken or not.

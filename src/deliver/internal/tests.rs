@@ -123,7 +123,13 @@ fn told_at(url: &str) -> Fleet {
 #[test]
 fn a_message_names_the_trouble_and_its_runbook() {
     for kind in InternalAlert::ALL {
-        let open = OpenAlert { since: DateTime::UNIX_EPOCH, detail: "d".into(), times: 3, told_at: None };
+        let open = OpenAlert {
+            since: DateTime::UNIX_EPOCH,
+            detail: "d".into(),
+            times: 3,
+            told_at: None,
+            about: BTreeMap::new(),
+        };
         let said = LastSaid { kind, what: QueuedKind::Alert, at: DateTime::UNIX_EPOCH, open, sequence: 1 };
         let fleet = Fleet { public_url: "https://serin.example".into(), ..Fleet::default() };
         let message = message_of(&said, &fleet);
@@ -131,4 +137,29 @@ fn a_message_names_the_trouble_and_its_runbook() {
         assert!(message.runbook_url.starts_with("https://serin.example/runbooks/monitor_"));
         assert_eq!(message.evidence.0[0].1, kind.slug());
     }
+}
+
+#[test]
+fn a_receiver_that_fails_is_told_to_its_fallback_once_and_each_by_itself() {
+    let at = |minutes: i64| DateTime::UNIX_EPOCH + chrono::TimeDelta::minutes(minutes);
+    let about = |names: &[(&str, Option<&str>)]| -> BTreeMap<String, Option<String>> {
+        names.iter().map(|(name, fallback)| ((*name).to_owned(), fallback.map(str::to_owned))).collect()
+    };
+    let alerts = InternalAlerts::new();
+    let kind = InternalAlert::ReceiverFailing;
+    let said = |alerts: &InternalAlerts| -> Vec<(QueuedKind, Vec<String>)> {
+        let all = std::mem::take(&mut alerts.state().said);
+        all.into_iter().map(|one| (one.what, one.open.about.into_values().flatten().collect())).collect()
+    };
+    let one = about(&[("oncall", Some("mail"))]);
+    let both = about(&[("chat", Some("phone")), ("oncall", Some("mail"))]);
+    alerts.raise_about(kind, "d", one.clone(), at(0));
+    assert_eq!(said(&alerts), [(QueuedKind::Alert, vec!["mail".to_owned()])], "its fallback hears of it");
+    alerts.raise_about(kind, "d", one, at(1));
+    assert_eq!(said(&alerts), [], "once");
+    alerts.raise_about(kind, "d", both, at(2));
+    let names = vec!["phone".to_owned(), "mail".to_owned()];
+    assert_eq!(said(&alerts), [(QueuedKind::Alert, names)], "another one is news, while the first goes on");
+    alerts.clear(kind, at(3));
+    assert!(matches!(said(&alerts)[..], [(QueuedKind::Over, _)]), "and so is the end");
 }

@@ -31,6 +31,7 @@ struct ReceiversPage {
     more: usize,
     actor: String,
     said: Option<String>,
+    away: bool,
 }
 
 /// One receiver, ready to be drawn.
@@ -39,6 +40,9 @@ struct ReceiverRow {
     name: String,
     channel: &'static str,
     place: String,
+    fallback: Option<String>,
+    /// What it does not take, in words.
+    behind: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -60,16 +64,22 @@ pub(crate) async fn page(
     headers: HeaderMap,
 ) -> Response {
     let fleet = state.fleet_now();
+    let backlog = state.ask(state.store.backlog(Utc::now())).await;
+    let away = backlog.is_err();
+    let behind = backlog.unwrap_or_default().behind;
     let rows = fleet.receivers.iter().take(SHOWN_MAX).map(|receiver| ReceiverRow {
         name: receiver.name.clone(),
         channel: receiver.channel.key(),
         place: fleet.provenance.shown(receiver.line),
+        fallback: fleet.fallback(&receiver.name).map(str::to_owned),
+        behind: behind.iter().find(|one| one.receiver == receiver.name).map(ToString::to_string),
     });
     // Only what the file declares is repeated: the rest of an address is anybody's.
     let named = asked.receiver.as_deref().and_then(|name| fleet.receiver(name)).map(|receiver| receiver.name.as_str());
     let page = ReceiversPage {
         frame: Frame::new(&state, visit, Utc::now(), "receivers", "Receivers"),
         rows: rows.collect(),
+        away,
         more: fleet.receivers.len().saturating_sub(SHOWN_MAX),
         actor: guard::cookie(&headers, ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
         said: asked.said.as_deref().and_then(|word| said(word, named.unwrap_or("the receiver"))),
