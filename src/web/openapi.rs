@@ -1,31 +1,18 @@
 //! `GET /api/v1/openapi.json`: what the API answers, its schemas taken from the very types that are answered.
 
+pub(crate) mod operation;
+pub(crate) mod told;
+
 use axum::Json;
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::domain::paging::delivery::DeliveryState;
 use crate::domain::signal::Signal;
+use crate::web::openapi::operation::{Operation, number, one_of, schema, text};
+use crate::web::openapi::told::{of_deliveries, of_receivers, of_replays};
 use crate::web::problem::ProblemBody;
-use crate::web::{
-    canary_ranks, history, incidents, ledger, monitors, receivers, replay, silences, status, tools, transcripts,
-};
-
-/// One address: what it is for, what it takes and gives.
-struct Operation {
-    path: &'static str,
-    method: &'static str,
-    id: &'static str,
-    summary: &'static str,
-    /// Names of the query, each with what it is for and its schema.
-    query: Vec<(&'static str, &'static str, Value)>,
-    takes: Option<Value>,
-    /// Statuses with what they mean, and the body where there is one.
-    gives: Vec<(u16, &'static str, Option<Value>)>,
-    /// Refusals besides those that are listed for all.
-    refuses: &'static [(u16, &'static str)],
-}
+use crate::web::{canary_ranks, history, incidents, monitors, silences, status, tools, transcripts};
 
 /// The document.
 pub(crate) async fn show() -> Json<Value> {
@@ -56,10 +43,6 @@ fn document() -> Value {
     })
 }
 
-fn schema<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Value {
-    schemas.subschema_for::<T>().to_value()
-}
-
 const NO_MONITOR: (u16, &str) = (404, "There is no monitor with this id.");
 const NO_INCIDENT: (u16, &str) = (404, "There is no incident with this id.");
 /// What any address may answer before it looks at what it was asked.
@@ -75,30 +58,6 @@ const OF_ACTIONS: &[(u16, &str)] = &[(403, "It was sent by a page of another sit
 /// What stands before everything that takes a body.
 const OF_BODIES: &[(u16, &str)] =
     &[(413, "The body is larger than 16 KiB."), (415, "The body is not said to be JSON.")];
-
-fn text() -> Value {
-    json!({ "type": "string" })
-}
-
-fn number(minimum: u32) -> Value {
-    json!({ "type": "integer", "minimum": minimum })
-}
-
-fn one_of(words: &[&str]) -> Value {
-    json!({ "type": "string", "enum": words })
-}
-
-impl Operation {
-    fn get(path: &'static str, id: &'static str, summary: &'static str, body: Value) -> Self {
-        let gives = vec![(200, "As it stands.", Some(body))];
-        Self { path, method: "get", id, summary, query: Vec::new(), takes: None, gives, refuses: &[] }
-    }
-
-    fn post(path: &'static str, id: &'static str, summary: &'static str, takes: Option<Value>) -> Self {
-        let gives = vec![(202, "It is asked for.", None)];
-        Self { path, method: "post", id, summary, query: Vec::new(), takes, gives, refuses: &[] }
-    }
-}
 
 fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     let status = Operation::get("/api/v1/status", "status", "How Serin itself is", schema::<status::Status>(schemas));
@@ -293,80 +252,6 @@ fn of_silences(schemas: &mut SchemaGenerator) -> [Operation; 3] {
                 "end_silence",
                 "End a silence before its time",
                 Some(schema::<silences::SilenceEnd>(schemas)),
-            )
-        },
-    ]
-}
-
-fn of_receivers(schemas: &mut SchemaGenerator) -> [Operation; 2] {
-    [
-        Operation::get("/api/v1/receivers", "receivers", "Who can be told", schema::<receivers::ReceiverList>(schemas)),
-        Operation {
-            query: vec![("wait", "Seconds to wait for its receipt, 60 at most; 20 without it.", number(0))],
-            gives: vec![(200, "How it went, taken or not.", Some(schema::<receivers::ReceiverTest>(schemas)))],
-            refuses: &[
-                (404, "There is no receiver of this name."),
-                (409, "It is being tested."),
-                (422, "Say who tests."),
-            ],
-            ..Operation::post(
-                "/api/v1/receivers/{name}/test",
-                "test_receiver",
-                "Send a message that nothing is wrong, on the way that a page takes",
-                Some(schema::<receivers::TestWanted>(schemas)),
-            )
-        },
-    ]
-}
-
-fn of_deliveries(schemas: &mut SchemaGenerator) -> Operation {
-    let states = [DeliveryState::Pending, DeliveryState::Sent, DeliveryState::Dead];
-    let moment = || json!({ "type": "string", "format": "date-time" });
-    Operation {
-        query: vec![
-            ("incident", "Only of this incident.", text()),
-            ("receiver", "Only to this receiver.", text()),
-            ("state", "Only in this state.", one_of(&states.map(DeliveryState::slug))),
-            ("from", "Only what came to be at this moment or later.", moment()),
-            ("to", "Only what came to be before this moment.", moment()),
-            ("before", "The `next` of the page before, empty to begin.", text()),
-        ],
-        refuses: &[(422, "A state or a moment cannot be read.")],
-        ..Operation::get(
-            "/api/v1/deliveries",
-            "deliveries",
-            "What was promised to whom and each try of it, the latest first, a page at a time",
-            schema::<ledger::DeliveryList>(schemas),
-        )
-    }
-}
-
-fn of_replays(schemas: &mut SchemaGenerator) -> [Operation; 2] {
-    let done = schema::<replay::Replayed>(schemas);
-    let gives = || vec![(202, "How many are brought again, and how many are left out, and why.", Some(done.clone()))];
-    const REFUSES: &[(u16, &str)] = &[
-        (404, "The ledger has no delivery that fits."),
-        (422, "It does not say who replays, or what; or it is more than 1,000."),
-    ];
-    [
-        Operation {
-            gives: gives(),
-            refuses: REFUSES,
-            ..Operation::post(
-                "/api/v1/deliveries/{id}/replay",
-                "replay",
-                "Bring a delivery once more, with the same id and bytes",
-                Some(schema::<replay::ReplayOne>(schemas)),
-            )
-        },
-        Operation {
-            gives: gives(),
-            refuses: REFUSES,
-            ..Operation::post(
-                "/api/v1/deliveries/replay",
-                "replay_several",
-                "Bring those of an incident or of a stretch of time once more",
-                Some(schema::<replay::ReplayWanted>(schemas)),
             )
         },
     ]

@@ -1,0 +1,82 @@
+//! What the API says of receivers, deliveries and replays.
+
+use schemars::SchemaGenerator;
+use serde_json::json;
+
+use crate::domain::paging::delivery::DeliveryState;
+use crate::web::openapi::operation::{Operation, number, one_of, schema, text};
+use crate::web::{ledger, receivers, replay};
+
+pub(crate) fn of_receivers(schemas: &mut SchemaGenerator) -> [Operation; 2] {
+    [
+        Operation::get("/api/v1/receivers", "receivers", "Who can be told", schema::<receivers::ReceiverList>(schemas)),
+        Operation {
+            query: vec![("wait", "Seconds to wait for its receipt, 60 at most; 20 without it.", number(0))],
+            gives: vec![(200, "How it went, taken or not.", Some(schema::<receivers::ReceiverTest>(schemas)))],
+            refuses: &[
+                (404, "There is no receiver of this name."),
+                (409, "It is being tested."),
+                (422, "Say who tests."),
+            ],
+            ..Operation::post(
+                "/api/v1/receivers/{name}/test",
+                "test_receiver",
+                "Send a message that nothing is wrong, on the way that a page takes",
+                Some(schema::<receivers::TestWanted>(schemas)),
+            )
+        },
+    ]
+}
+
+pub(crate) fn of_deliveries(schemas: &mut SchemaGenerator) -> Operation {
+    let states = [DeliveryState::Pending, DeliveryState::Sent, DeliveryState::Dead];
+    let moment = || json!({ "type": "string", "format": "date-time" });
+    Operation {
+        query: vec![
+            ("incident", "Only of this incident.", text()),
+            ("receiver", "Only to this receiver.", text()),
+            ("state", "Only in this state.", one_of(&states.map(DeliveryState::slug))),
+            ("from", "Only what came to be at this moment or later.", moment()),
+            ("to", "Only what came to be before this moment.", moment()),
+            ("before", "The `next` of the page before, empty to begin.", text()),
+        ],
+        refuses: &[(422, "A state or a moment cannot be read.")],
+        ..Operation::get(
+            "/api/v1/deliveries",
+            "deliveries",
+            "What was promised to whom and each try of it, the latest first, a page at a time",
+            schema::<ledger::DeliveryList>(schemas),
+        )
+    }
+}
+
+pub(crate) fn of_replays(schemas: &mut SchemaGenerator) -> [Operation; 2] {
+    let done = schema::<replay::Replayed>(schemas);
+    let gives = || vec![(202, "How many are brought again, and how many are left out, and why.", Some(done.clone()))];
+    const REFUSES: &[(u16, &str)] = &[
+        (404, "The ledger has no delivery that fits."),
+        (422, "It does not say who replays, or what; or it is more than 1,000."),
+    ];
+    [
+        Operation {
+            gives: gives(),
+            refuses: REFUSES,
+            ..Operation::post(
+                "/api/v1/deliveries/{id}/replay",
+                "replay",
+                "Bring a delivery once more, with the same id and bytes",
+                Some(schema::<replay::ReplayOne>(schemas)),
+            )
+        },
+        Operation {
+            gives: gives(),
+            refuses: REFUSES,
+            ..Operation::post(
+                "/api/v1/deliveries/replay",
+                "replay_several",
+                "Bring those of an incident or of a stretch of time once more",
+                Some(schema::<replay::ReplayWanted>(schemas)),
+            )
+        },
+    ]
+}
