@@ -122,7 +122,7 @@ const everyForm = async (page, script, base, name) => {
 
   await page.goto(base + incident);
   await press(page, "details.replay summary");
-  await fill(page, "#replayer", `kim of ${name}`);
+  must(await page.$eval("#replayer", (one) => one.value) === `kim of ${name}`, "the replay's form does not know who asks");
   await submit(page, "#replay button");
   lands(page, `${incident}?said=replayed`, "replaying an incident");
   must((await text(page, "#said")).includes("It is brought once more"), `the page says "${await text(page, "#said")}"`);
