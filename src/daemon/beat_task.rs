@@ -30,11 +30,8 @@ pub(super) enum PendingChange {
     Reconsider,
     /// The file no longer declares it: its incidents end.
     Remove,
-    Acknowledge {
-        incident: String,
-        actor: String,
-    },
-    GiveBack {
+    /// Somebody took an incident, or gave it back: its row says which.
+    Acknowledged {
         incident: String,
         actor: String,
     },
@@ -111,11 +108,8 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
                 changes::edit(context, runtime, declared, now).await
             }
             PendingChange::Remove => changes::remove(context, runtime, now).await,
-            PendingChange::Acknowledge { incident, actor } => {
-                changes::acknowledge(context, runtime, incident, actor, now).await.map(drop)
-            }
-            PendingChange::GiveBack { incident, actor } => {
-                changes::give_back(context, runtime, incident, actor, now).await.map(drop)
+            PendingChange::Acknowledged { incident, actor } => {
+                changes::acknowledged(context, runtime, incident, actor, now).await.map(drop)
             }
             PendingChange::Accept { hash, actor } => {
                 accept_baseline::accept(context, runtime, hash, actor, now).await.map(drop)

@@ -68,63 +68,35 @@ pub(crate) async fn remove(
     Ok(())
 }
 
-/// Tells those who were told of an incident who took it; false where it is not open here, or that is told already. It is
-/// written down first, where whoever asked has not done so.
+/// Brings memory into line with who has an incident by its row, which is written before whoever asked is answered, and tells
+/// those who were told of it; false where nothing is new. `actor`: who asked.
 ///
 /// # Errors
 /// Where the store fails; nothing is changed then.
-pub(crate) async fn acknowledge(
+pub(crate) async fn acknowledged(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
     incident: &str,
     actor: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    context.store.acknowledge(incident, actor, now).await?;
-    let known = context.store.incident(incident).await?.and_then(|known| known.acknowledged);
+    let Some(row) = context.store.incident(incident).await? else { return Ok(false) };
     let mut next = MonitorState::clone(&runtime.state);
-    let Some(taken) = known.and_then(|(by, at)| next.acknowledge(incident, &by, at)) else { return Ok(false) };
     let fleet = Arc::clone(&context.fleet.borrow());
     let quiets = context.quiets.book();
     let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
-    let record = ChangeSet {
-        outbox: notifier.taken(&context.store, &taken).await?.into_iter().collect(),
-        incidents: vec![taken],
-        ..ChangeSet::default()
+    let (told, changed) = if let Some((by, at)) = row.acknowledged {
+        let Some(taken) = next.acknowledge(incident, &by, at) else { return Ok(false) };
+        (notifier.taken(&context.store, &taken).await?, taken)
+    } else {
+        let Some((given, event)) = next.give_back(incident, now) else { return Ok(false) };
+        let told = match event {
+            Some(_) => Some(notifier.given_back(&context.store, &given, actor).await?),
+            None => None,
+        };
+        (told, given)
     };
-    context.store.commit(record).await?;
-    runtime.state = Arc::new(next);
-    context.live.put(runtime.view(now));
-    context.live.tell(LiveChange::Incident(incident.to_owned()));
-    Ok(true)
-}
-
-/// Tells those who were told of an incident that nobody has it any more; false where it is not open here, or nobody had it.
-/// It is written down first, where whoever asked has not done so.
-///
-/// # Errors
-/// Where the store fails; nothing is changed then.
-pub(crate) async fn give_back(
-    context: &LoopContext,
-    runtime: &mut MonitorRuntime,
-    incident: &str,
-    actor: &str,
-    now: DateTime<Utc>,
-) -> Result<bool, StoreError> {
-    context.store.give_back(incident, actor, now).await?;
-    if context.store.incident(incident).await?.is_none_or(|known| known.acknowledged.is_some()) {
-        return Ok(false);
-    }
-    let mut next = MonitorState::clone(&runtime.state);
-    let Some((given, event)) = next.give_back(incident, now) else { return Ok(false) };
-    let fleet = Arc::clone(&context.fleet.borrow());
-    let quiets = context.quiets.book();
-    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
-    let mut record = ChangeSet::default();
-    if event.is_some() {
-        record.outbox.push(notifier.given_back(&context.store, &given, actor).await?);
-    }
-    record.incidents.push(given);
+    let record = ChangeSet { outbox: told.into_iter().collect(), incidents: vec![changed], ..ChangeSet::default() };
     context.store.commit(record).await?;
     runtime.state = Arc::new(next);
     context.live.put(runtime.view(now));
@@ -151,6 +123,8 @@ pub(crate) async fn tell(
     decisions.extend(next.follow_up(policy, now));
     let holds = changed_holds(runtime, &next);
     if holds.is_empty() && decisions.is_empty() {
+        // Nothing to write; that a clock was set back is remembered all the same.
+        runtime.state = Arc::new(next);
         return Ok(());
     }
     let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };

@@ -33,7 +33,7 @@ pub(crate) async fn add_decision(
             return Ok(());
         }
         Decision::Updated(incident) => {
-            let is_worse = record.lapsed.contains(&incident.id);
+            let is_worse = record.lapsed.iter().any(|(id, _)| *id == incident.id);
             record.outbox.push(notifier.changed(store, incident, is_worse).await?);
             (Event::IncidentUpdated, incident)
         }

@@ -236,7 +236,9 @@ fn decide(
     let given_up = age >= GIVE_UP_AFTER;
     let unheard = claim.severity == Severity::Page && age >= FALLBACK_AFTER;
     let refused = matches!(end, AttemptEnd::Refused { .. });
-    let stand_ins = if given_up || unheard || refused { stand_ins(claim, fleet, receiver) } else { Vec::new() };
+    // What somebody has brought once more was told when it was news: nobody else is to hear of it now.
+    let is_news = !claim.replayed && (given_up || unheard || refused);
+    let stand_ins = if is_news { stand_ins(claim, fleet, receiver) } else { Vec::new() };
     if given_up || (receiver.is_none() && !stand_ins.is_empty()) {
         return (NextAttempt::Dead, stand_ins);
     }

@@ -19,7 +19,7 @@ use crate::domain::paging::tell::{Asked, Telling, tell};
 use crate::domain::quality::extent::clock;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
-use crate::domain::route::{Hearer, Subject, hearers};
+use crate::domain::route::{Hearer, Subject, fitting, hearers};
 use crate::domain::rule_text;
 use crate::domain::signal::Signal;
 use crate::domain::wording::span;
@@ -143,7 +143,12 @@ impl Notifier<'_> {
 
     /// Nobody took an incident for so long that people are reminded, or others told.
     pub(crate) fn followed_up(self, incident: &Incident, told: &FollowUp) -> Outgoing {
-        let to = told.to.iter().map(|name| self.addressee(name, None)).collect();
+        let subject = Subject::of(self.monitor, incident.severity, Some(incident));
+        let fallback = |name: &str| {
+            let mut named = fitting(&self.fleet.routes, subject).filter_map(|route| route.fallback.as_deref());
+            named.find(|fallback| *fallback != name)
+        };
+        let to = told.to.iter().map(|name| self.addressee(name, fallback(name))).collect();
         let mut notification = self.about(told.event, incident);
         let since = incident.course.unclaimed.map_or(incident.opened_at, |unclaimed| unclaimed.since);
         let waited = span((self.now - since).to_std().unwrap_or_default());

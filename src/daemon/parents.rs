@@ -36,6 +36,7 @@ struct AddressLook {
 
 impl ParentAddresses {
     /// How each parent of a monitor stands. `is_well`: nothing of it is open and nothing failed, so that no address is asked.
+    /// All of them are asked at once.
     pub(crate) async fn stands(
         &self,
         (prober, live): (&Prober, &LiveState),
@@ -44,21 +45,16 @@ impl ParentAddresses {
         is_well: bool,
         now: DateTime<Utc>,
     ) -> Vec<ParentStand> {
-        let mut stands = Vec::with_capacity(monitor.depends_on.len());
-        for parent in monitor.depends_on.iter().filter(|_| !is_well) {
-            match parent {
-                Parent::Monitor(id) => {
-                    let id = MonitorId::new(id);
-                    let known = fleet.monitor(&id).zip(live.state_of(&id));
-                    stands.extend(known.map(|(declared, state)| state.as_parent(declared, now)));
-                }
-                Parent::Address(address) => {
-                    let answers = self.answers(prober, address).await;
-                    stands.push(ParentStand::answered(address, answers, now));
-                }
+        let asked = monitor.depends_on.iter().map(async |parent| match parent {
+            Parent::Monitor(id) => {
+                let id = MonitorId::new(id);
+                let (declared, state) = fleet.monitor(&id).zip(live.state_of(&id))?;
+                Some(state.as_parent(declared, now))
             }
-        }
-        stands
+            Parent::Address(_) if is_well => None,
+            Parent::Address(address) => Some(ParentStand::answered(address, self.answers(prober, address).await, now)),
+        });
+        futures_util::future::join_all(asked).await.into_iter().flatten().collect()
     }
 
     /// Whether an address answers, and not with an error of its server; whoever comes while it is asked waits for the same answer. Where we could not ask, it is
@@ -72,9 +68,15 @@ impl ParentAddresses {
         let asked = Control { address: address.clone(), status: None, contains: None };
         let answers = match prober.answers(&asked, ANSWER_WITHIN).await {
             Ok(status) => status < 500,
-            Err(fault) => fault.kind == FaultKind::OutOfFiles,
+            Err(fault) => is_ours(&fault.kind),
         };
         *look = Some(AddressLook { at: Instant::now(), answers });
         answers
     }
+}
+
+/// Whether it is our side, or what the file says, that kept us from asking: that must hold no page back.
+fn is_ours(kind: &FaultKind) -> bool {
+    use FaultKind as F;
+    matches!(kind, F::OutOfFiles | F::WayBlocked | F::Guarded | F::NameNotResolved)
 }

@@ -21,6 +21,8 @@ const PROVE_AFTER: Duration = Duration::from_secs(20);
 const WRITE_MAX: Duration = Duration::from_secs(10);
 /// A receiver that took nothing for so long is failing: beyond what a restart or a rollout of it takes.
 const FAILING_AFTER: TimeDelta = TimeDelta::minutes(5);
+/// Receivers named in one banner or message.
+const NAMED_MAX: usize = 8;
 /// The name under which the loop reports its turns.
 const NAME: &str = "gauge";
 /// The kind of the banner about the database's place.
@@ -83,13 +85,15 @@ async fn outbox(context: &LoopContext, now: DateTime<Utc>) {
         context.alerts.clear(InternalAlert::DeliveryDead, now);
     }
     failing(context, &backlog.behind, now);
-    let lines: Vec<String> = backlog.behind.iter().map(ToString::to_string).collect();
-    show_banner(context, DELIVERIES, (!lines.is_empty()).then(|| lines.join("\n")), now);
+    let lines = named(&backlog.behind.iter().collect::<Vec<_>>(), "\n");
+    show_banner(context, DELIVERIES, Some(lines).filter(|lines| !lines.is_empty()), now);
 }
 
 /// Receivers that keep failing: told once to `internal` and to the fallback of each, and when all take messages again.
 fn failing(context: &LoopContext, behind: &[Behind], now: DateTime<Utc>) {
-    let failing: Vec<&Behind> = behind.iter().filter(|one| one.since <= now - FAILING_AFTER).collect();
+    // What was never tried waits for us, after a pause of ours or in a long queue.
+    let is_failing = |one: &&Behind| one.since <= now - FAILING_AFTER && !one.why.is_empty();
+    let failing: Vec<&Behind> = behind.iter().filter(is_failing).collect();
     context.live.metrics().set_receivers_failing(failing.iter().map(|one| one.receiver.clone()).collect());
     if failing.is_empty() {
         return context.alerts.clear(InternalAlert::ReceiverFailing, now);
@@ -97,8 +101,16 @@ fn failing(context: &LoopContext, behind: &[Behind], now: DateTime<Utc>) {
     let fleet = context.fleet.borrow().clone();
     let about: BTreeMap<String, Option<String>> =
         failing.iter().map(|one| (one.receiver.clone(), fleet.fallback(&one.receiver).map(str::to_owned))).collect();
-    let lines: Vec<String> = failing.iter().map(ToString::to_string).collect();
-    context.alerts.raise_about(InternalAlert::ReceiverFailing, &lines.join("; "), about, now);
+    context.alerts.raise_about(InternalAlert::ReceiverFailing, &named(&failing, "; "), about, now);
+}
+
+/// The first of them, and how many more there are.
+fn named(behind: &[&Behind], between: &str) -> String {
+    let mut lines: Vec<String> = behind.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    if let Some(more) = behind.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        lines.push(format!("and {more} more"));
+    }
+    lines.join(between)
 }
 
 /// Shows a banner, or takes it away; pages are told only where it says something else than before.

@@ -1,5 +1,7 @@
 //! What a beat saw and changed, as the rows that are written of it.
 
+use chrono::{DateTime, Utc};
+
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Answer, Ask, CacheWord};
 use crate::domain::classify::{self, reason_of};
@@ -76,15 +78,15 @@ pub(crate) fn changed_holds(runtime: &MonitorRuntime, next: &MonitorState) -> Ve
     next.holds().filter(|hold| !before.contains(hold)).cloned().collect()
 }
 
-/// Incidents that got worse than what somebody took, each with whoever had it.
+/// Incidents that got worse than what somebody took, each with when that one took it.
 pub(crate) fn lapsed<'s>(
     runtime: &'s MonitorRuntime,
     next: &'s MonitorState,
-) -> impl Iterator<Item = (&'s str, &'s str)> {
+) -> impl Iterator<Item = (&'s str, DateTime<Utc>)> {
     let had = |incident: &'s Incident| {
         let before = runtime.state.incident(incident.signal).filter(|before| before.id == incident.id)?;
-        let (by, _) = before.acknowledged.as_ref().filter(|_| incident.acknowledged.is_none())?;
-        Some((incident.id.as_str(), by.as_str()))
+        let (_, at) = before.acknowledged.as_ref().filter(|_| incident.acknowledged.is_none())?;
+        Some((incident.id.as_str(), *at))
     };
     next.incidents().filter_map(had)
 }

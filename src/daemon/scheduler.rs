@@ -117,8 +117,8 @@ impl Scheduler {
     pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
         let (mut fleets, mut quiets) = (self.context.fleet.clone(), self.context.quiets.changes());
         self.match_fleet();
-        self.reconsider();
         self.apply_taken();
+        self.reconsider();
         self.tell_all();
         let mut backs = Vec::with_capacity(RETURNS_MAX);
         loop {
@@ -268,15 +268,8 @@ impl Scheduler {
         match command {
             Command::Recheck { monitor } => self.send(&monitor, PendingChange::Recheck),
             Command::Accept { monitor, hash, actor } => self.send(&monitor, PendingChange::Accept { hash, actor }),
-            Command::Acknowledge { incident, actor } => {
-                if let Some(holder) = self.context.live.holder(&incident) {
-                    self.send(holder.id(), PendingChange::Acknowledge { incident, actor });
-                }
-            }
-            Command::GiveBack { incident, actor } => {
-                if let Some(holder) = self.context.live.holder(&incident) {
-                    self.send(holder.id(), PendingChange::GiveBack { incident, actor });
-                }
+            Command::Acknowledged { monitor, incident, actor } => {
+                self.send(&monitor, PendingChange::Acknowledged { incident, actor });
             }
         }
     }
@@ -302,8 +295,12 @@ impl Scheduler {
     fn send(&mut self, id: &MonitorId, change: PendingChange) {
         if let Some(slot) = self.slots.get_mut(id) {
             // However often somebody asks while one is under way, one more look answers them all.
-            let asked = slot.changes.iter().any(|waiting| matches!(waiting, PendingChange::Recheck));
-            if asked && matches!(change, PendingChange::Recheck) {
+            let same = |waiting: &PendingChange| match &change {
+                PendingChange::Recheck => matches!(waiting, PendingChange::Recheck),
+                PendingChange::Tell => matches!(waiting, PendingChange::Tell),
+                _ => false,
+            };
+            if slot.changes.iter().any(same) {
                 return;
             }
             slot.changes.push(change);

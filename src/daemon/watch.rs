@@ -304,7 +304,7 @@ async fn record(
         }),
         spent: runtime.spending.unsaved_days(now).into_iter().map(|day| (runtime.monitor.id.clone(), day)).collect(),
         holds: changed_holds(runtime, next),
-        lapsed: lapsed(runtime, next).map(|(incident, _)| incident.to_owned()).collect(),
+        lapsed: lapsed(runtime, next).map(|(incident, at)| (incident.to_owned(), at)).collect(),
         listing: listing::row(runtime, seen, now),
         transcripts,
         ..ChangeSet::default()

@@ -63,7 +63,8 @@ impl Briefing {
         let evidence: Vec<_> =
             pieces.map(|(key, value)| (plain::line(key, KEY_CHARS_MAX), plain::line(value, VALUE_CHARS_MAX))).collect();
         let page = message.incident.as_ref().and_then(|incident| incident.url.as_deref());
-        let links = [("Incident", page), ("Runbook", Some(message.runbook_url.as_str()))];
+        let take = message.acknowledge_url.as_deref();
+        let links = [("Incident", page), ("Runbook", Some(message.runbook_url.as_str())), ("Acknowledge", take)];
         Self {
             title: plain::line(&format!("[{}] {}", tag(message), message.summary), TITLE_CHARS_MAX),
             facts: all.into_iter().map(|(name, value)| (name, fact(&value))).collect(),

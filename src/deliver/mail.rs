@@ -177,6 +177,7 @@ fn pointers(message: &Message) -> Vec<(&'static str, String)> {
     if let Some(url) = message.incident.as_ref().and_then(|incident| incident.url.clone()) {
         found.push(("Incident", url));
     }
+    found.extend(message.acknowledge_url.clone().map(|url| ("Take it", url)));
     found.extend(rule(message).map(|rule| ("Rule", rule)));
     if let Some(command) = &message.reproduce {
         found.push(("See it", command.clone()));

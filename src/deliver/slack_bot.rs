@@ -137,6 +137,8 @@ impl Call<'_> {
         self.made("chat.update", &edit).await?;
         if rings(message, &thread.severity) {
             body["thread_ts"] = json!(thread.ts);
+            // Slack tells those who follow a thread, and nobody follows one that only a bot wrote in.
+            body["reply_broadcast"] = json!(message.event != "incident.resolved");
             self.made("chat.postMessage", &body).await?;
         }
         Ok(Thread { severity: message.severity.clone(), ..thread.clone() })
@@ -177,7 +179,7 @@ fn rings(message: &Message, severity: &str) -> bool {
         None => 0,
     };
     match message.event.as_str() {
-        "incident.opened" | "incident.escalated" | "incident.resolved" => true,
+        "incident.opened" | "incident.reminder" | "incident.escalated" | "incident.resolved" => true,
         _ => rank(&message.severity) > rank(severity),
     }
 }

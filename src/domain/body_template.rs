@@ -61,7 +61,7 @@ const LABEL: &str = "monitor.labels.";
 
 impl MessageField {
     /// Every part with a name of its own.
-    pub const NAMES: [&'static str; 31] = [
+    pub const NAMES: [&'static str; 32] = [
         "id",
         "event",
         "sequence",
@@ -81,6 +81,7 @@ impl MessageField {
         "resolves_when",
         "reproduce",
         "runbook_url",
+        "acknowledge_url",
         "monitor.id",
         "monitor.name",
         "monitor.url",

@@ -12,15 +12,10 @@ use crate::domain::search::Fresh;
 /// What a person asks of the loops, from a page, the API or the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Somebody takes an open incident.
-    Acknowledge {
-        /// Id of an open incident, a UUIDv7.
-        incident: String,
-        /// Who, as they wrote it: bounded and free of control characters.
-        actor: String,
-    },
-    /// Somebody gives one back that was taken.
-    GiveBack {
+    /// Somebody took an open incident or gave it back, which is on disk: loops are to know, and to tell others.
+    Acknowledged {
+        /// Whose incident it is.
+        monitor: MonitorId,
         /// Id of an open incident, a UUIDv7.
         incident: String,
         /// Who, as they wrote it: bounded and free of control characters.

@@ -11,8 +11,9 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::schedule::Command;
 use crate::live::state::MonitorView;
+use crate::store::StoreError;
 use crate::web::problem::Problem;
-use crate::web::state::WebState;
+use crate::web::state::{STORE_WAIT_MAX, WebState};
 
 /// The longest a caller may wait for a look: a whole probe budget after one that is under way.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -56,55 +57,63 @@ pub(crate) async fn recheck_and_wait(
     Ok(tokio::time::timeout(wait.min(WAIT_MAX), over).await.unwrap_or_default())
 }
 
-/// Takes an open incident in somebody's name.
-pub(crate) async fn acknowledge(state: &WebState, incident: &str, actor: &str) -> Result<(), Problem> {
-    let actor = cleaned(actor);
-    if actor.is_empty() {
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "say who takes it"));
-    }
-    match state.ask(state.store.incident(incident)).await {
-        Err(_) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; try again")),
-        Ok(None) => Err(Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id")),
-        Ok(Some(found)) if found.resolved_at.is_some() => {
-            Err(Problem::new(StatusCode::CONFLICT, "this incident is over"))
-        }
-        Ok(Some(found)) if found.acknowledged.is_some() => {
-            Err(Problem::new(StatusCode::CONFLICT, "somebody has taken it already"))
-        }
-        Ok(Some(_)) => {
-            // On disk before anybody is told yes; the loops tell others of it, now or after a restart.
-            let taken = state.ask(state.store.acknowledge(incident, &actor, Utc::now())).await?;
-            if !taken {
-                return Err(Problem::new(StatusCode::CONFLICT, "somebody has taken it already"));
-            }
-            hand_over(state, Command::Acknowledge { incident: incident.to_owned(), actor });
-            Ok(())
-        }
-    }
+/// What somebody says of an open incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claiming {
+    Take,
+    GiveBack,
 }
 
-/// Gives an incident back in somebody's name, so that nobody has it.
+/// Takes an open incident in somebody's name; on disk before this answers.
+pub(crate) async fn acknowledge(state: &WebState, incident: &str, actor: &str) -> Result<(), Problem> {
+    claim(state, incident, actor, Claiming::Take, ("say who takes it", "somebody has taken it already")).await
+}
+
+/// Gives an incident back in somebody's name, so that nobody has it; on disk before this answers.
 pub(crate) async fn give_back(state: &WebState, incident: &str, actor: &str) -> Result<(), Problem> {
+    claim(state, incident, actor, Claiming::GiveBack, ("say who gives it back", "nobody has it")).await
+}
+
+async fn claim(
+    state: &WebState,
+    incident: &str,
+    actor: &str,
+    claiming: Claiming,
+    (nobody, conflict): (&'static str, &'static str),
+) -> Result<(), Problem> {
     let actor = cleaned(actor);
     if actor.is_empty() {
-        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "say who gives it back"));
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, nobody));
     }
-    let found = state.ask(state.store.incident(incident)).await?;
-    let found = found.ok_or(Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id"))?;
+    let found = match state.ask(state.store.incident(incident)).await {
+        Err(_) => return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; try again")),
+        Ok(found) => found.ok_or(Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id"))?,
+    };
     if found.resolved_at.is_some() {
         return Err(Problem::new(StatusCode::CONFLICT, "this incident is over"));
     }
-    if !state.ask(state.store.give_back(incident, &actor, Utc::now())).await? {
-        return Err(Problem::new(StatusCode::CONFLICT, "nobody has it"));
+    let (store, commands) = (state.store.clone(), state.commands.clone());
+    // Of a life of its own: whoever asked may be gone, or out of patience, before it is on disk and the loops know.
+    let noted = tokio::spawn(async move {
+        let now = Utc::now();
+        let noted = match claiming {
+            Claiming::Take => store.acknowledge(&found.id, &actor, now).await?,
+            Claiming::GiveBack => store.give_back(&found.id, &actor, now).await?,
+        };
+        // Also where it was so already: the loops may not know of it yet.
+        let command = Command::Acknowledged { monitor: found.monitor, incident: found.id, actor };
+        tokio::spawn(async move { drop(commands.send(command).await) });
+        Ok::<bool, StoreError>(noted)
+    });
+    let waited = tokio::time::timeout(STORE_WAIT_MAX, noted).await;
+    match waited {
+        Ok(Ok(Ok(true))) => Ok(()),
+        Ok(Ok(Ok(false))) => Err(Problem::new(StatusCode::CONFLICT, conflict)),
+        _ => Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the database does not answer; it may still be noted: look at the incident",
+        )),
     }
-    hand_over(state, Command::GiveBack { incident: incident.to_owned(), actor });
-    Ok(())
-}
-
-/// Hands the loops what is on disk already; whoever asked may be gone before there is room for it.
-fn hand_over(state: &WebState, command: Command) {
-    let commands = state.commands.clone();
-    tokio::spawn(async move { drop(commands.send(command).await) });
 }
 
 /// A name without control characters, bounded.

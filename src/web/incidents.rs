@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::paging::hold::TellingHold;
-use crate::store::read::ledger::{DeliveryFilter, DeliveryLine};
+use crate::store::read::ledger::DeliveryFilter;
 use crate::store::read::pages::{PAGE_ROWS, TimelineLine};
 use crate::web::actions;
+use crate::web::ledger::{DeliveryBody, delivery_body};
 use crate::web::pages::filter::{IncidentQuery, cursor};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
@@ -99,20 +100,6 @@ pub(crate) struct TimelineBody {
     kind: String,
     actor: String,
     text: String,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct DeliveryBody {
-    id: String,
-    notification: String,
-    event: String,
-    receiver: String,
-    fallback_of: Option<String>,
-    state: String,
-    attempts: u32,
-    created_at: DateTime<Utc>,
-    next_at: Option<DateTime<Utc>>,
-    last: Option<String>,
 }
 
 /// Who takes an incident.
@@ -221,20 +208,4 @@ fn held_body(hold: TellingHold) -> HeldBody {
 
 fn timeline_body(line: TimelineLine) -> TimelineBody {
     TimelineBody { at: line.at, kind: line.kind, actor: line.actor, text: line.text }
-}
-
-/// A delivery as the API shows it.
-pub(crate) fn delivery_body(line: DeliveryLine) -> DeliveryBody {
-    DeliveryBody {
-        id: line.id,
-        notification: line.notification,
-        event: line.event,
-        receiver: line.receiver,
-        fallback_of: line.fallback_of,
-        state: line.state,
-        attempts: line.attempts,
-        created_at: line.created_at,
-        next_at: line.next_at,
-        last: line.last,
-    }
 }

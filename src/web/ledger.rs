@@ -12,7 +12,6 @@ use crate::domain::paging::delivery::DeliveryState;
 use crate::store::read::ledger::{DeliveryFilter, DeliveryLine};
 use crate::store::read::pages::PAGE_ROWS;
 use crate::web::format::Query;
-use crate::web::incidents::{DeliveryBody, delivery_body};
 use crate::web::problem::Problem;
 use crate::web::receivers::{AttemptBody, attempt_body};
 use crate::web::state::WebState;
@@ -27,6 +26,21 @@ pub(crate) struct DeliveryList {
     next: Option<String>,
 }
 
+/// A delivery, without its tries.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DeliveryBody {
+    id: String,
+    notification: String,
+    event: String,
+    receiver: String,
+    fallback_of: Option<String>,
+    state: String,
+    attempts: u32,
+    created_at: DateTime<Utc>,
+    next_at: Option<DateTime<Utc>>,
+    last: Option<String>,
+}
+
 /// One delivery and its latest tries, the first made first.
 #[derive(Debug, Serialize, JsonSchema)]
 struct LedgerBody {
@@ -35,6 +49,22 @@ struct LedgerBody {
     /// Its incident; null where it is about none.
     incident: Option<String>,
     tries: Vec<AttemptBody>,
+}
+
+/// A delivery as the API shows it.
+pub(crate) fn delivery_body(line: DeliveryLine) -> DeliveryBody {
+    DeliveryBody {
+        id: line.id,
+        notification: line.notification,
+        event: line.event,
+        receiver: line.receiver,
+        fallback_of: line.fallback_of,
+        state: line.state,
+        attempts: line.attempts,
+        created_at: line.created_at,
+        next_at: line.next_at,
+        last: line.last,
+    }
 }
 
 /// Which deliveries an address asks for.

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use serin::deliver::message::Message;
 use serin_reference::lab::kinds::{Dose, Fault};
 use tokio::process::Command;
 
@@ -55,10 +56,15 @@ async fn every_form_works_in_a_browser() {
 
 /// Runs the browsers; what they miss they say on standard error.
 async fn clicked(stage: &Stage, incidents: &BTreeMap<String, Value>) -> bool {
+    // The link of each one's own message, by monitor.
+    let told = stage.inbox.hooks().into_iter().filter_map(|hook| Message::parse(&hook.body).ok());
+    let link =
+        |message: Message| Some((message.monitor?.id, message.acknowledge_url?.strip_prefix(PUBLIC)?.to_owned()));
+    let links: BTreeMap<String, String> = told.filter_map(link).collect();
     let name = PUBLIC.trim_start_matches("https://").to_owned();
     let made = rcgen::generate_simple_self_signed(vec![name]).unwrap();
     let asked = json!({
-        "pages": stage.pages, "outside": PUBLIC, "token": TOKEN, "incidents": incidents,
+        "pages": stage.pages, "outside": PUBLIC, "token": TOKEN, "incidents": incidents, "links": links,
         "key": made.signing_key.serialize_pem(), "certificate": made.cert.pem(), "folder": "../../target/pages",
     });
     stage.beside("forms.json", &asked.to_string());

@@ -1,13 +1,13 @@
 // Clicks every form in Chromium and Firefox, with and without scripts, on loopback and behind a TLS proxy, and has
 // pages of others click in a visitor's name. Fails with a line for each that does not do what it should.
-// Usage: node forms.mjs FILE, which says where Serin is, what it is called outside, its token, and its incidents.
+// Usage: node forms.mjs FILE, which says where Serin is, what it is called outside, its token, its incidents and the links of their messages.
 import { mkdirSync, readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
 import { fill, launch, open, press, pressSlowly, submit, text } from "./browser.mjs";
 
-const { pages, outside, token, key, certificate, incidents, folder } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { pages, outside, token, key, certificate, incidents, links, folder } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const listening = (server) => new Promise((done) => server.listen(0, "127.0.0.1", () => done(server.address().port)));
 const wrong = [];
 const must = (fine, words) => { if (!fine) throw new Error(words); };
@@ -84,8 +84,22 @@ const signIn = async (page, base, path, name) => {
 
 const everyForm = async (page, script, base, name) => {
   const [incident, monitor] = [`/incidents/${incidents[name]}`, `/monitors/${name}`];
+  // By the link of a message, signed in nowhere.
+  await page.goto(base + links[name]);
+  must((await text(page, "main")).includes("Take it?"), `the link's page says "${await text(page, "main")}"`);
+  await fill(page, "#actor", `lee of ${name}`);
+  await submit(page, "#take button");
+  lands(page, links[name], "taking by link");
+  must((await text(page, "main")).includes(`Taken by lee of ${name}`), `the link's page says "${await text(page, "main")}"`);
+  await page.screenshot({ path: `${folder}/form-link-${name}.png`, fullPage: true });
+
   await signIn(page, base, incident, name);
-  await fill(page, "#actor", `kim of ${name}`);
+  must((await text(page, "#incident-head")).includes(`taken by lee of ${name}`), `the head says "${await text(page, "#incident-head")}"`);
+  await fill(page, "#giver", `kim of ${name}`);
+  await submit(page, "#give-back button");
+  lands(page, `${incident}?said=given`, "giving back");
+  must((await text(page, "#said")).includes("Given back: nobody has it"), `the page says "${await text(page, "#said")}"`);
+  must(await page.$eval("#actor", (one) => one.value) === `kim of ${name}`, "the form does not know who asks");
   await submit(page, "#take button");
   lands(page, `${incident}?said=taken`, "acknowledging");
   await says(page, script, "#incident-head", `taken by kim of ${name}`);

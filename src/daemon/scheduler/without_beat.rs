@@ -13,6 +13,8 @@ use crate::domain::monitor::MonitorId;
 
 /// Looks at a monitor after what it depends on is back: it is given a moment, and then enough looks to be told.
 const LOOKS_AFTER_PARENT: [TimeDelta; 2] = [TimeDelta::seconds(15), TimeDelta::seconds(45)];
+/// Where many depend on it, their looks are spread over so long.
+const LOOKS_SPREAD_OVER: TimeDelta = TimeDelta::seconds(30);
 
 /// The monitors of a fleet by what they depend on.
 pub(super) fn children(fleet: &Fleet) -> HashMap<MonitorId, Vec<MonitorId>> {
@@ -54,7 +56,7 @@ impl Scheduler {
         let untold =
             states.flat_map(|(id, state)| state.taken_untold().map(move |(incident, by)| (id.clone(), incident, by)));
         for (id, incident, actor) in untold.collect::<Vec<_>>() {
-            self.send(&id, PendingChange::Acknowledge { incident, actor });
+            self.send(&id, PendingChange::Acknowledged { incident, actor });
         }
     }
 
@@ -79,27 +81,22 @@ impl Scheduler {
     /// on it.
     pub(super) fn look_around(&mut self, id: &MonitorId) {
         self.plan_telling(id);
-        let Some(children) = self.children.get(id) else { return };
         let now = Utc::now();
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(runtime) = &slot.runtime else { return };
         let is_down = runtime.state.as_parent(&runtime.monitor, now).is_down;
         let is_back = std::mem::replace(&mut slot.was_down, is_down) && !is_down;
+        let Some(children) = self.children.get(id) else { return };
         let open = |id: &&MonitorId| self.slots.get(*id).is_some_and(Slot::may_have_open);
         let children: Vec<MonitorId> = children.iter().filter(open).cloned().collect();
-        for child in children {
+        for (nth, child) in (0..).zip(children) {
             if is_back {
-                self.suspect(&child, LOOKS_AFTER_PARENT.map(|after| now + after).to_vec());
+                // One after another: a server that has just come back is not to be asked by thousands at once.
+                let apart = LOOKS_SPREAD_OVER * (nth % 30) / 30;
+                self.suspect(&child, LOOKS_AFTER_PARENT.map(|after| now + after + apart).to_vec());
             }
             self.send(&child, PendingChange::Tell);
         }
-    }
-
-    /// Plans anew when something is to be told, of every monitor with an open incident.
-    pub(super) fn plan_all(&mut self) {
-        let open = self.slots.iter().filter(|(_, slot)| slot.may_have_open());
-        let ids: Vec<MonitorId> = open.map(|(id, _)| id.clone()).collect();
-        ids.iter().for_each(|id| self.plan_telling(id));
     }
 
     /// Plans the next look at what is to be told of a monitor without a beat, where there is anything.

@@ -349,7 +349,8 @@ impl Walk<'_> {
             let open: Vec<String> = self.runtime.state.incidents().map(|incident| incident.id.clone()).collect();
             if let Some(id) = open.first() {
                 self.story.push(format!("taken {id}"));
-                changes::acknowledge(self.context, &mut self.runtime, id, "ada", self.now).await.unwrap();
+                self.context.store.acknowledge(id, "ada", self.now).await.unwrap();
+                changes::acknowledged(self.context, &mut self.runtime, id, "ada", self.now).await.unwrap();
             }
         } else {
             let mut edited = Monitor::clone(&self.runtime.monitor);

@@ -44,7 +44,7 @@ pub(in crate::deliver) fn opened() -> Message {
         reproduce: Some("serin probe docs".into()),
         severity: "page".into(),
         resolves_when: Some("two good beats in a row".into()),
-        acknowledge_url: None,
+        acknowledge_url: Some("https://serin.example/take/i-1/oncall/1800000000/mark".into()),
     }
 }
 

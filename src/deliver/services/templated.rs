@@ -59,7 +59,10 @@ impl Filling<'_> {
                 TextPiece::Place { field, chars_max } => {
                     let chars_max = chars_max.unwrap_or(PLACE_CHARS_MAX);
                     match self.filler(field) {
-                        Filler::Words(words) => text.push_str(&escaped(&words, chars_max, dead)),
+                        // Nor does a server's text make a link with words of its own.
+                        Filler::Words(words) => {
+                            text.push_str(&escaped(&words.replace("](", "]\u{200B}("), chars_max, dead));
+                        }
                         // Half an address leads nowhere.
                         Filler::Link(link) => {
                             text.extend(link.filter(|link| link.encode_utf16().count() <= chars_max));
@@ -80,6 +83,7 @@ impl Filling<'_> {
                 return Filler::Words(line(value.map_or("", String::as_str)));
             }
             MessageField::Named("runbook_url") => return link(Some(&message.runbook_url)),
+            MessageField::Named("acknowledge_url") => return link(message.acknowledge_url.as_ref()),
             MessageField::Named("incident.url") => return link(incident.and_then(|incident| incident.url.as_ref())),
             MessageField::Named("monitor.url") => {
                 return link(message.monitor.as_ref().map(|monitor| &monitor.url));
@@ -148,7 +152,8 @@ fn link(url: Option<&String>) -> Filler {
 }
 
 fn dead(c: char, into: &mut String) {
-    if matches!(c, '@' | '<') { parted(c, into) } else { into.push(c) }
+    // Mentions, markup, and what makes code of a server's text.
+    if matches!(c, '@' | '<' | '`') { parted(c, into) } else { into.push(c) }
 }
 
 #[cfg(test)]

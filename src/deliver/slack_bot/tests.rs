@@ -105,7 +105,7 @@ async fn one_incident_is_one_message_and_what_rings_stands_in_its_thread() {
         (event("incident.updated", "page"), vec![edit.clone(), reply.clone()], "one for the worse is heard too"),
         (event("incident.updated", "page"), vec![edit.clone()], "once"),
         (event("incident.acknowledged", "page"), vec![edit.clone()], "who took it need not be heard"),
-        (event("incident.reminder", "page"), vec![edit.clone()], "nor that it lasts"),
+        (event("incident.reminder", "page"), vec![edit.clone(), reply.clone()], "that nobody took it has to be"),
         (event("incident.escalated", "page"), vec![edit.clone(), reply.clone()], "an escalation is heard"),
         (resolved(), vec![edit, reply], "and so is the end"),
     ];

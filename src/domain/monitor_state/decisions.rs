@@ -188,9 +188,10 @@ impl MonitorState {
         let on_record = !open.telling.told && !is_heard(&open.incident, beat.monitor, beat.routes);
         if news && (may_tell || on_record) {
             (open.drift, open.drifts_since) = (0, None);
-            if now.is_worse(&told) && open.incident.acknowledged.take().is_some() {
-                // Whoever took less than this has not taken this.
-                open.incident.course.unclaimed = Some(Unclaimed::since(beat.now));
+            if now.is_worse(&told) {
+                // Whoever took less than this has not taken this, and what follows is counted from here.
+                open.incident.acknowledged = None;
+                open.incident.course.unclaimed = open.telling.told.then(|| Unclaimed::since(beat.now));
             }
             open.incident.course.told = Some(now);
             open.incident.course.updated_at = Some(beat.now);

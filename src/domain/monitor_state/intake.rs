@@ -36,6 +36,9 @@ impl MonitorState {
         self.turned_at = self.turned_at.map(|at| at.min(now));
         self.index_sight.follow_clock(now);
         self.changes.round_of_both = self.changes.round_of_both.map(|at| at.min(now));
+        for unclaimed in self.open.values_mut().filter_map(|open| open.incident.course.unclaimed.as_mut()) {
+            unclaimed.follow_clock(now);
+        }
         if let Some(open) = self.open.get_mut(&Signal::Quality) {
             open.incident.course.since = open.incident.course.since.map(|at| at.min(now));
             open.drifts_since = open.drifts_since.map(|at| at.min(now));

@@ -145,6 +145,10 @@ impl MonitorState {
         let mut decisions = Vec::new();
         for signal in CAUSES_FIRST.into_iter().filter(|signal| self.signals[*signal as usize].phase == Phase::Open) {
             let Some(open) = self.open.get_mut(&signal) else { continue };
+            if open.incident.acknowledged.is_some() {
+                // Taken, and about to be told so.
+                continue;
+            }
             let Some(unclaimed) = &mut open.incident.course.unclaimed else { continue };
             unclaimed.follow_clock(now);
             let from = *unclaimed;
@@ -167,7 +171,8 @@ impl MonitorState {
             let verdict = open.telling.live(now).filter(|hold| hold.kind == HoldKind::Parent);
             let verdict = verdict.filter_map(|hold| hold.until).min();
             // Whatever holds it has us look again where it ends, and the next beat where it is about to end itself.
-            let waits = open.telling.is_held(now) || self.signal(*signal).phase != Phase::Open;
+            let is_taken = open.incident.acknowledged.is_some();
+            let waits = is_taken || open.telling.is_held(now) || self.signal(*signal).phase != Phase::Open;
             let unclaimed = open.incident.course.unclaimed.filter(|_| !waits);
             let subject = Subject::of(monitor, open.incident.severity, Some(&open.incident));
             verdict.into_iter().chain(unclaimed.and_then(|from| follow_up::next(routes, subject, from))).min()

@@ -50,9 +50,11 @@ impl ParentStand {
             Signal::Availability => child.rules.availability.page_after,
             _ => child.every,
         };
-        let failed_at = incident.opened_at - TimeDelta::from_std(before).unwrap_or_default();
-        let verdict_at = incident.opened_at + TimeDelta::from_std(self.verdict_within).unwrap_or_default();
+        // By a clock that was set back since, it opened just now.
+        let opened_at = incident.opened_at.min(now);
+        let failed_at = opened_at - TimeDelta::from_std(before).unwrap_or_default();
+        let verdict_at = opened_at + TimeDelta::from_std(self.verdict_within).unwrap_or_default();
         let is_open = self.is_in_doubt || self.seen_at.is_none_or(|at| at < failed_at);
-        if is_open && now < verdict_at { holding(Some(verdict_at)) } else { None }
+        if is_open && opened_at == incident.opened_at && now < verdict_at { holding(Some(verdict_at)) } else { None }
     }
 }

@@ -16,7 +16,7 @@ pub enum NotReplayed {
 
 impl NotReplayed {
     /// The word the API has for it.
-    pub const fn slug(self) -> &'static str {
+    pub fn slug(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Undeclared => "undeclared",
@@ -30,7 +30,7 @@ impl NotReplayed {
 ///
 /// # Errors
 /// Why it is not.
-pub const fn replayable(
+pub fn replayable(
     state: DeliveryState,
     channel: Option<&Channel>,
     is_over: bool,
@@ -47,9 +47,9 @@ pub const fn replayable(
 }
 
 /// Whether a program reads what comes through a channel, and knows a replay by its header. A pager is a program too, but
-/// one that wakes people.
-const fn is_machine(channel: &Channel) -> bool {
-    matches!(channel, Channel::Webhook { .. })
+/// one that wakes people; and whoever declares a body of their own has it read by a chat or a phone.
+fn is_machine(channel: &Channel) -> bool {
+    matches!(channel, Channel::Webhook { form, .. } if form.body.is_none())
 }
 
 #[cfg(test)]

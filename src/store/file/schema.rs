@@ -33,6 +33,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("locks", include_str!("../../../migrations/sqlite/0013_locks.sql")),
     ("holds", include_str!("../../../migrations/sqlite/0014_holds.sql")),
     ("silences", include_str!("../../../migrations/sqlite/0015_silences.sql")),
+    ("ledger", include_str!("../../../migrations/sqlite/0016_ledger.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

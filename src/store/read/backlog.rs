@@ -12,8 +12,8 @@ use crate::store::values::error::StoreError;
 /// Tries in vain that are a hiccup; with the next half a minute is over.
 const TRIES_WELL: u32 = 3;
 
-/// Receivers named at once as being behind; with more, all of them are.
-const BEHIND_MAX: u32 = 8;
+/// Receivers that are looked up as being behind; pages and alerts name the first of them.
+const BEHIND_MAX: u32 = 1_000;
 
 /// How much waits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

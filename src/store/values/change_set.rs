@@ -38,8 +38,8 @@ pub struct ChangeSet {
     pub signals: Vec<SignalRow>,
     /// Incidents that opened, changed or ended, whole.
     pub incidents: Vec<Incident>,
-    /// Ids of incidents that got worse than what somebody took, so that nobody has them any more.
-    pub lapsed: Vec<String>,
+    /// Incidents that got worse than what somebody took, so that nobody has them any more: id, and when that one took it.
+    pub lapsed: Vec<(String, DateTime<Utc>)>,
     /// What holds incidents, as far as that changed. What held an incident that ends here ends with it.
     pub holds: Vec<TellingHold>,
     /// Lines for incidents' timelines.

@@ -46,8 +46,11 @@ impl Store {
     /// # Errors
     /// Where the database does not answer, or holds something else in its place.
     pub async fn link_key(&self) -> Result<[u8; 32], StoreError> {
-        let CommitAnswer::Key(key) = self.ask(Work::LinkKey).await? else { return Ok([0; 32]) };
-        key.try_into().map_err(|_| StoreError::Unreadable("the key of links is not of 32 bytes".to_owned()))
+        let key = match self.ask(Work::LinkKey).await? {
+            CommitAnswer::Key(key) => key.try_into().ok(),
+            _ => None,
+        };
+        key.ok_or_else(|| StoreError::Unreadable("the key of links is not of 32 bytes".to_owned()))
     }
 
     /// Notes that nobody has an open incident any more, with a line in its timeline; false where it has ended, or nobody had it.

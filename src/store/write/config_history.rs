@@ -119,7 +119,7 @@ pub(in crate::store) async fn give_back(
     now: DateTime<Utc>,
     next_event: &mut i64,
 ) -> Result<bool, sqlx::Error> {
-    if !lapse(connection, incident).await? {
+    if !lapse(connection, incident, None).await? {
         return Ok(false);
     }
     let line = TimelineRow {

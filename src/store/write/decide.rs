@@ -34,8 +34,8 @@ pub(in crate::store) async fn decide(
         for row in ended.into_iter().chain(open) {
             incident(connection, row).await?;
         }
-        for id in &record.lapsed {
-            lapse(connection, id).await?;
+        for (id, taken_at) in &record.lapsed {
+            lapse(connection, id, Some(*taken_at)).await?;
         }
         for row in &record.holds {
             hold(connection, row).await?;
@@ -160,13 +160,19 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
     }
 }
 
-/// Nobody has an open incident any more; false where nobody had, or it is over.
-pub(in crate::store) async fn lapse(connection: &mut SqliteConnection, incident: &str) -> Result<bool, sqlx::Error> {
+/// Nobody has an open incident any more; false where nobody had, or it is over. `taken_at`: only where it was taken then,
+/// and by nobody since.
+pub(in crate::store) async fn lapse(
+    connection: &mut SqliteConnection,
+    incident: &str,
+    taken_at: Option<DateTime<Utc>>,
+) -> Result<bool, sqlx::Error> {
     let given = sqlx::query(
         "UPDATE incidents SET acknowledged_by = NULL, acknowledged_at = NULL \
-         WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NOT NULL",
+         WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NOT NULL AND acknowledged_at = IFNULL($2, acknowledged_at)",
     )
     .bind(incident)
+    .bind(taken_at.map(|at| at.timestamp_micros()))
     .execute(connection)
     .await?;
     Ok(given.rows_affected() > 0)
