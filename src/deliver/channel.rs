@@ -149,6 +149,8 @@ impl ChannelSender {
             return AttemptEnd::Refused { why: format!("receiver '{}' is no Alertmanager", receiver.name) };
         };
         let permit = WritePermit::always();
+        // One that is refused must not let the others run out.
+        let mut first = AttemptEnd::Accepted;
         for some in firing.chunks(ALERTS_MAX) {
             let known = some.iter().filter_map(|one| Some((Message::parse(one.payload).ok()?, one.external_ref)));
             let known: Vec<_> = known.collect();
@@ -168,11 +170,11 @@ impl ChannelSender {
                 replayed: false,
             };
             let end = self.hooks.send(&fleet.allow_private, url, post).await;
-            if end != AttemptEnd::Accepted {
-                return end;
+            if first == AttemptEnd::Accepted {
+                first = end;
             }
         }
-        AttemptEnd::Accepted
+        first
     }
 
     /// One attempt to have an alert fire or end.

@@ -128,20 +128,24 @@ impl Call<'_> {
         Ok(Thread { told: self.bot.channel.to_owned(), channel, ts, severity: message.severity.clone() })
     }
 
-    /// Edits the first message, and says in its thread what somebody has to hear.
+    /// Edits the first message, and says in its thread what somebody has to hear. What is brought once more is said there too
+    /// and edits nothing: the message says what is so by now.
     async fn again(&self, message: &Message, thread: &Thread) -> Result<Thread, Refused> {
         let mut body = written(message);
         body["channel"] = json!(thread.channel);
         let mut edit = body.clone();
         edit["ts"] = json!(thread.ts);
-        self.made("chat.update", &edit).await?;
-        if rings(message, &thread.severity) {
+        if !self.post.replayed {
+            self.made("chat.update", &edit).await?;
+        }
+        if self.post.replayed || rings(message, &thread.severity) {
             body["thread_ts"] = json!(thread.ts);
             // Slack tells those who follow a thread, and nobody follows one that only a bot wrote in.
             body["reply_broadcast"] = json!(message.event != "incident.resolved");
             self.made("chat.postMessage", &body).await?;
         }
-        Ok(Thread { severity: message.severity.clone(), ..thread.clone() })
+        let severity = if self.post.replayed { thread.severity.clone() } else { message.severity.clone() };
+        Ok(Thread { severity, ..thread.clone() })
     }
 
     /// One call of a method.

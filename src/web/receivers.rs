@@ -131,8 +131,15 @@ pub(crate) async fn test(
     tested(&state, &name, &wanted.actor, wait).await.map(Json)
 }
 
-/// Sends a test to a receiver and waits for its receipt.
+/// Sends a test to a receiver and waits for its receipt; to its end, though whoever asked may have left.
 pub(crate) async fn tested(state: &WebState, name: &str, actor: &str, wait: Duration) -> Result<ReceiverTest, Problem> {
+    let (state, name, actor) = (state.clone(), name.to_owned(), actor.to_owned());
+    let testing = tokio::spawn(async move { test_of(&state, &name, &actor, wait).await });
+    let broke = Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the test broke down inside Serin; its log says where");
+    testing.await.unwrap_or(Err(broke))
+}
+
+async fn test_of(state: &WebState, name: &str, actor: &str, wait: Duration) -> Result<ReceiverTest, Problem> {
     let actor = cleaned(actor);
     if actor.is_empty() {
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "say who tests"));
@@ -151,12 +158,12 @@ pub(crate) async fn tested(state: &WebState, name: &str, actor: &str, wait: Dura
     let line = receipt(state, &id, began + wait).await?;
     let accepted = line.state == DeliveryState::Sent.slug();
     let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    if accepted {
-        if keeps_open(&receiver.channel) {
-            promise(state, receiver, drill.end(Uuid::now_v7().to_string(), Utc::now(), &fleet.public_url)).await?;
-        }
-    } else {
+    if !accepted {
         state.store.give_up(&line.id, Utc::now()).await.map_err(|error| away(&error))?;
+    }
+    // Also where it was not taken as far as we know: its answer may have been lost.
+    if keeps_open(&receiver.channel) {
+        promise(state, receiver, drill.end(Uuid::now_v7().to_string(), Utc::now(), &fleet.public_url)).await?;
     }
     let attempts = state.ask(state.store.attempts(std::slice::from_ref(&line))).await?;
     let attempts = attempts.into_values().flatten().map(attempt_body).collect();

@@ -41,6 +41,10 @@ struct Row {
 }
 
 fn check(row: Row) {
+    check_as(row, false);
+}
+
+fn check_as(row: Row, replayed: bool) {
     let promised_at = DateTime::from_timestamp(1_790_000_000, 0).unwrap();
     let claim = Claim {
         delivery: "d".to_owned(),
@@ -54,7 +58,7 @@ fn check(row: Row) {
         promised_at,
         external_ref: None,
         over_at: None,
-        replayed: false,
+        replayed,
     };
     let fleet = fleet(row.receivers, &["oncall", "admin"]);
     let receiver = fleet.receiver("oncall").cloned();
@@ -92,6 +96,12 @@ fn what_follows_a_try() {
         Row { sentence: "with nobody left it waits for a better file", receivers: &[], severity: page, end: refused(), fallback: None, age_seconds: 1, expected: ("in 15 s", &[]) },
     ];
     rows.into_iter().for_each(check);
+    #[rustfmt::skip]
+    let again = [
+        Row { sentence: "what was told once wakes nobody else when it is brought again", receivers: all, severity: page, end: refused(), fallback: Some("mail"), age_seconds: 500, expected: ("in 15 s", &[]) },
+        Row { sentence: "also where its receiver is gone", receivers: &["mail", "admin"], severity: page, end: refused(), fallback: Some("mail"), age_seconds: 86_400, expected: ("dead", &[]) },
+    ];
+    again.into_iter().for_each(|row| check_as(row, true));
 }
 
 /// Something to say to `oncall`.

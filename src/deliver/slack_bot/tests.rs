@@ -66,10 +66,14 @@ impl Stage {
     }
 
     async fn tell(&mut self, message: &Message) -> AttemptEnd {
+        self.tell_as(message, false).await
+    }
+
+    async fn tell_as(&mut self, message: &Message, replayed: bool) -> AttemptEnd {
         let fleet = Fleet { allow_private: vec![Network("127.0.0.0/8".to_owned())], ..Fleet::default() };
         let payload = message.frozen();
         let frozen =
-            Frozen { id: "n", payload: &payload, external_ref: self.known.as_deref(), over_at: None, replayed: false };
+            Frozen { id: "n", payload: &payload, external_ref: self.known.as_deref(), over_at: None, replayed };
         let permit = WritePermit::always();
         let attempt = self.sender.attempt_while(&permit, &fleet, &self.receiver, frozen, Utc::now()).await;
         self.known = attempt.external_ref.or(self.known.take());
@@ -107,12 +111,14 @@ async fn one_incident_is_one_message_and_what_rings_stands_in_its_thread() {
         (event("incident.acknowledged", "page"), vec![edit.clone()], "who took it need not be heard"),
         (event("incident.reminder", "page"), vec![edit.clone(), reply.clone()], "that nobody took it has to be"),
         (event("incident.escalated", "page"), vec![edit.clone(), reply.clone()], "an escalation is heard"),
-        (resolved(), vec![edit, reply], "and so is the end"),
+        (resolved(), vec![edit, reply.clone()], "and so is the end"),
     ];
     for (message, calls, sentence) in rows {
         assert_eq!(stage.tell(&message).await, AttemptEnd::Accepted, "{sentence}");
         assert_eq!(stage.calls(), calls, "{sentence}");
     }
+    assert_eq!(stage.tell_as(&event("incident.opened", "ticket"), true).await, AttemptEnd::Accepted);
+    assert_eq!(stage.calls(), [reply], "what is brought once more edits nothing that is so by now");
 }
 
 #[tokio::test]

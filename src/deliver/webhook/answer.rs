@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use chrono::{DateTime, Utc};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, StatusCode, Url};
@@ -83,6 +85,12 @@ pub(super) async fn json(mut response: Response) -> Option<Value> {
 /// A receiver may echo its own address or our secrets; the ledger shows neither.
 fn masked(text: &str, address: &Address, secrets: &[Secret]) -> String {
     let mut parts: Vec<String> = secrets.iter().map(|secret| secret.expose().to_owned()).collect();
+    // A gateway may answer with the token alone of `Bearer …`, or with what `Basic …` says.
+    let words: Vec<String> =
+        parts.iter().flat_map(|secret| secret.split_whitespace().skip(1)).map(str::to_owned).collect();
+    let said = words.iter().filter_map(|word| String::from_utf8(BASE64.decode(word).ok()?).ok());
+    let said: Vec<String> = said.flat_map(|said| said.split(':').map(str::to_owned).collect::<Vec<_>>()).collect();
+    parts.extend(words.into_iter().chain(said));
     parts.push(address.resolved.expose().to_owned());
     if let Ok(url) = Url::parse(address.resolved.expose()) {
         parts.extend(
@@ -149,5 +157,8 @@ mod tests {
         let secrets = [Secret::new("whsec_c2VjcmV0")];
         let echo = "no hook at /T0/B0/tok3n with key=abcdef, hunter22 or whsec_c2VjcmV0";
         assert_eq!(masked(echo, &address, &secrets), "no hook at … with …, … or …");
+        let shown = [Secret::new("Bearer t0ken-abc"), Secret::new("Basic b3BlcmF0b3I6aHVudGVyMjI5OQ==")];
+        let echo = "Bearer token t0ken-abc of operator (hunter2299) is over";
+        assert_eq!(masked(echo, &address, &shown), "Bearer token … of … (…) is over", "nor a part of a header");
     }
 }
