@@ -3,6 +3,7 @@
 //! For CI: with `--expect` the exit code is 1 where one of them would not be told. Nothing is contacted.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
@@ -17,8 +18,9 @@ use crate::domain::monitor::Monitor;
 use crate::domain::paging::audience::{Topic, subject, topics};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::receiver::Channel;
-use crate::domain::route::{Hearer, fits, hearers};
+use crate::domain::route::{Escalation, Hearer, Route, Subject, fits, fitting, hearers};
 use crate::domain::signal::Signal;
+use crate::domain::wording::span;
 
 /// Says who would be told, before anything happens.
 #[derive(Debug, Clone, Args)]
@@ -81,6 +83,34 @@ struct Heard<'f> {
     by: Vec<Hearer<'f>>,
     /// The windows that hold it back, each with its end.
     held: Vec<(&'f MaintenanceWindow, DateTime<Utc>)>,
+    /// What follows while nobody takes it: after how long, what it is, whom it tells and by which line.
+    follow: Vec<FollowedUp<'f>>,
+}
+
+/// Something that is told by time.
+struct FollowedUp<'f> {
+    after: Duration,
+    event: &'static str,
+    to: &'f [String],
+    line: u32,
+}
+
+/// What follows while nobody takes it, in the order of time; of reminders the first.
+fn follow_ups<'f>(fleet: &'f Fleet, subject: Subject<'_>) -> Vec<FollowedUp<'f>> {
+    let of_route = |route: &'f Route| {
+        let reminder =
+            route.remind.map(|after| FollowedUp { after, event: "reminder", to: &route.to, line: route.line });
+        let step = |step: &'f Escalation| FollowedUp {
+            after: step.after,
+            event: "escalation",
+            to: &step.to,
+            line: route.line,
+        };
+        reminder.into_iter().chain(route.escalate.iter().map(step))
+    };
+    let mut all: Vec<_> = fitting(&fleet.routes, subject).flat_map(of_route).collect();
+    all.sort_by_key(|one| one.after);
+    all
 }
 
 /// Tests routes.
@@ -126,7 +156,7 @@ fn heard<'f>(args: &TestArgs, fleet: &'f Fleet, monitor: &Monitor) -> Vec<Heard<
         let by = hearers(&fleet.routes, subject);
         let run = |window: &'f MaintenanceWindow| Some((window, window.run_at(args.at?)?.to));
         let windows = fleet.maintenance.iter().filter(|window| fits(&window.matches, subject));
-        Heard { topic, severity, by, held: windows.filter_map(run).collect() }
+        Heard { topic, severity, by, held: windows.filter_map(run).collect(), follow: follow_ups(fleet, subject) }
     };
     topics(monitor).into_iter().filter(is_meant).map(told).collect()
 }
@@ -147,8 +177,14 @@ fn line(heard: &Heard<'_>, missing: &[String], fleet: &Fleet) -> String {
         format!("  – held back by {} (line {}) until {}", window.called(), window.line, window.shown(*until))
     };
     let held: String = heard.held.iter().map(window).collect();
+    let follow = |one: &FollowedUp<'_>| {
+        let again = if one.event == "reminder" { " again" } else { "" };
+        format!("{}{again} after {} (line {})", one.to.join(" and "), span(one.after), one.line)
+    };
+    let follow: Vec<String> = heard.follow.iter().map(follow).collect();
+    let follow = if follow.is_empty() { String::new() } else { format!("; unless taken: {}", follow.join(", ")) };
     let without = if missing.is_empty() { String::new() } else { format!("  – without {}", missing.join(", ")) };
-    format!("{:<7} {}: {to}{held}{without}", heard.severity.slug(), said(heard.topic))
+    format!("{:<7} {}: {to}{follow}{held}{without}", heard.severity.slug(), said(heard.topic))
 }
 
 /// The topic in words, such as `contract schema_drift (wording)`.
@@ -169,6 +205,10 @@ fn as_json(heard: &Heard<'_>, missing: &[String]) -> Value {
         .held
         .iter()
         .map(|(window, until)| json!({ "maintenance": window.called(), "line": window.line, "until": until }));
+    let follow = heard
+        .follow
+        .iter()
+        .map(|one| json!({ "after_seconds": one.after.as_secs(), "event": one.event, "to": one.to, "line": one.line }));
     json!({
         "signal": heard.topic.signal.map(Signal::slug),
         "reason": heard.topic.reason.map(|reason| reason.slug()),
@@ -176,6 +216,7 @@ fn as_json(heard: &Heard<'_>, missing: &[String]) -> Value {
         "severity": heard.severity.slug(),
         "to": to.collect::<Vec<_>>(),
         "held_back_by": held.collect::<Vec<_>>(),
+        "unless_taken": follow.collect::<Vec<_>>(),
         "missing": missing,
     })
 }

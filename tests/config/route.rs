@@ -13,7 +13,7 @@ receivers:
 routes:
   - { match: { labels: { team: docs } }, to: [log], continue: true }
   - { match: { severity: page }, to: [oncall], fallback: mail }
-  - { match: { reason: latency_elevated }, to: [mail, log] }
+  - { match: { reason: latency_elevated }, to: [mail, log], remind: 30m, escalate: [{ after: 15m, to: [oncall] }] }
 maintenance:
   - { name: reindex, match: { signal: availability }, cron: \"0 2 * * 7\", for: 2h, zone: Europe/Berlin }
 monitors:
@@ -60,7 +60,7 @@ fn ci_learns_who_would_be_told() {
         (
             &["--monitor", "docs", "--reason", "latency_elevated", "--severity", "ticket"],
             0,
-            "ticket  latency latency_elevated: log (e-mail, line 8), mail (e-mail, line 10)\n",
+            "ticket  latency latency_elevated: log (e-mail, line 8), mail (e-mail, line 10); unless taken: oncall after 15 min (line 10), mail and log again after 30 min (line 10)\n",
             "one that both name is told once",
         ),
         (
@@ -107,4 +107,8 @@ fn ci_learns_who_would_be_told() {
     let told: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(told["topics"][0]["to"][1], serde_json::json!({"receiver": "oncall", "fallback": "mail", "line": 9}));
     assert_eq!(told["topics"][0]["missing"], serde_json::json!(["mail"]));
+    let (_, said) = asked(&["--monitor", "docs", "--reason", "latency_elevated", "--json"]);
+    let told: Value = serde_json::from_str(&said).unwrap();
+    let step = serde_json::json!({"after_seconds": 900, "event": "escalation", "to": ["oncall"], "line": 10});
+    assert_eq!(told["topics"][0]["unless_taken"][0], step);
 }

@@ -15,7 +15,7 @@ use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
 use crate::domain::observation::{HealthSeen, Phases, Stage, Step, ToolsSeen};
 use crate::domain::paging::hold::HoldKind;
 use crate::domain::paging::silence::Silence;
-use crate::domain::route::{Match, Route};
+use crate::domain::route::{Escalation, Match, Route};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::Signal;
 use crate::domain::tools::{Listing, ToolSeen};
@@ -27,6 +27,10 @@ const STEPS: usize = 50;
 /// Beats that show an incident which nothing holds, by the last of which it is told: two for what was held, and two more
 /// for a verdict that is waited for.
 const TOLD_WITHIN: u32 = 4;
+
+/// After so long an escalation is due, and after so long, looked at once a minute, it was told.
+const ESCALATES_AFTER: TimeDelta = TimeDelta::minutes(3);
+const ESCALATED_WITHIN: TimeDelta = TimeDelta::minutes(5);
 
 /// What a beat shows, and which signals show a fault in it.
 #[derive(Debug, Clone, Copy)]
@@ -178,8 +182,12 @@ struct Walk<'a> {
     now: DateTime<Utc>,
     /// Every incident there ever was: how often it was seen while nobody was told and nothing held it.
     unheard: BTreeMap<String, u32>,
+    /// When each was taken that somebody has.
+    taken: BTreeMap<String, DateTime<Utc>>,
     /// What was said of each.
     said: BTreeMap<String, Vec<String>>,
+    /// Since when each was told, taken by nobody ever, held by nothing and not about to end.
+    unclaimed: BTreeMap<String, DateTime<Utc>>,
     /// Those that are over, and of which all was checked.
     over: BTreeSet<String>,
     story: Vec<String>,
@@ -222,6 +230,7 @@ impl Walk<'_> {
         }
         self.check(&held).await;
         self.listen(look).await;
+        self.follow().await;
     }
 
     /// Another process takes over, with what the store has.
@@ -270,8 +279,18 @@ impl Walk<'_> {
                 self.over.insert(id.clone());
             }
             let stays_held = holds_now.iter().any(|hold| hold.0 == id && held.contains(hold));
-            let news = events[before.len()..].iter().filter(|event| matches!(&***event, "opened" | "updated")).count();
+            let is_news = |event: &&String| matches!(&***event, "opened" | "updated" | "reminder" | "escalated");
+            let news = events[before.len()..].iter().filter(is_news).count();
             assert!(!stays_held || news == 0, "nothing new is told of what is held: {why}");
+            let is_follow_up = |event: &&String| matches!(&***event, "reminder" | "escalated");
+            let followed = events[before.len()..].iter().filter(is_follow_up).count();
+            let stays_taken =
+                self.taken.get(&id).is_some_and(|at| stored.acknowledged.as_ref().is_some_and(|(_, now)| now == at));
+            assert!(!stays_taken || followed == 0, "nobody is reminded of what somebody has: {why}");
+            match stored.acknowledged {
+                Some((_, at)) => self.taken.insert(id.clone(), at),
+                None => self.taken.remove(&id),
+            };
         }
         // Those known when the beat was judged: one that ends with an incident is let go a moment later.
         let book = self.context.quiets.book();
@@ -286,6 +305,30 @@ impl Walk<'_> {
                     self.story
                 );
             }
+        }
+    }
+
+    /// Who takes nothing is followed up: what was told, that nobody ever took and nothing holds, is escalated in time.
+    async fn follow(&mut self) {
+        let held = self.held().await;
+        for incident in self.runtime.state.incidents() {
+            let said = &self.said[&incident.id];
+            let is_open = self.runtime.state.signal(incident.signal).phase == Phase::Open;
+            let is_held = held.iter().any(|hold| hold.0 == incident.id);
+            let was_taken = said.iter().any(|event| event == "acknowledged") || self.taken.contains_key(&incident.id);
+            if said.is_empty() || was_taken || is_held || !is_open {
+                self.unclaimed.remove(&incident.id);
+                continue;
+            }
+            let since = *self.unclaimed.entry(incident.id.clone()).or_insert(self.now);
+            let is_late = self.now - since >= ESCALATED_WITHIN;
+            let is_escalated = said.iter().any(|event| event == "escalated");
+            assert!(
+                !is_late || is_escalated,
+                "nobody took it, and nobody else was told: {:?} {:#?}",
+                incident.signal,
+                self.story
+            );
         }
     }
 
@@ -348,8 +391,21 @@ impl Walk<'_> {
         if dice.below(2) == 0 {
             let open: Vec<String> = self.runtime.state.incidents().map(|incident| incident.id.clone()).collect();
             if let Some(id) = open.first() {
-                self.story.push(format!("taken {id}"));
-                self.context.store.acknowledge(id, "ada", self.now).await.unwrap();
+                if self.context.store.acknowledge(id, "ada", self.now).await.unwrap() {
+                    self.story.push(format!("taken {id}"));
+                } else {
+                    self.story.push(format!("given back {id}"));
+                    self.context.store.give_back(id, "ada", self.now).await.unwrap();
+                }
+                if dice.below(4) == 0 {
+                    // It is on disk, and Serin dies before it tells.
+                    self.restart().await;
+                    self.story.push("died".to_owned());
+                    let untold: Vec<_> = self.runtime.state.taken_untold().collect();
+                    for (id, by) in untold {
+                        changes::acknowledged(self.context, &mut self.runtime, &id, &by, self.now).await.unwrap();
+                    }
+                }
                 changes::acknowledged(self.context, &mut self.runtime, id, "ada", self.now).await.unwrap();
             }
         } else {
@@ -367,17 +423,30 @@ impl Walk<'_> {
 async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let monitors: Vec<Arc<Monitor>> = (0..WALKS).map(|walk| Arc::new(monitor(&format!("docs-{walk}")))).collect();
-    let routes = vec![Route { to: vec!["oncall".to_owned()], ..Route::default() }];
+    let to = vec!["oncall".to_owned()];
+    let escalate = vec![Escalation { after: ESCALATES_AFTER.to_std().unwrap(), to: to.clone() }];
+    let routes = vec![Route { to, remind: Some(Duration::from_secs(420)), escalate, ..Route::default() }];
     let fleet = Fleet { monitors: monitors.clone(), routes, ..Fleet::default() };
     let context = LoopContext::idle(folder.path(), fleet.clone()).await;
     let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-    let (mut told_late, mut never_told) = (0, 0);
+    let (mut told_late, mut never_told, mut escalated, mut reminded) = (0, 0, 0, 0);
     for (seed, monitor) in (1..).zip(monitors) {
         let mut dice = Dice(seed);
         let (id, runtime) = (monitor.id.clone(), MonitorRuntime::new(monitor, start));
         let (unheard, said, over) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        let mut walk =
-            Walk { context: &context, fleet: &fleet, id, runtime, now: start, unheard, said, over, story: Vec::new() };
+        let mut walk = Walk {
+            context: &context,
+            fleet: &fleet,
+            id,
+            runtime,
+            now: start,
+            unheard,
+            taken: BTreeMap::new(),
+            said,
+            unclaimed: BTreeMap::new(),
+            over,
+            story: Vec::new(),
+        };
         walk.beat(LOOKS[0], Dies::Never).await;
         walk.beat(LOOKS[0], Dies::Never).await;
         let mut look = LOOKS[0];
@@ -399,11 +468,14 @@ async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
         changes::remove(&context, &mut walk.runtime, walk.now).await.unwrap();
         walk.check(&held).await;
         for id in walk.unheard.keys() {
+            let of = |event: &str| walk.said[id].iter().filter(|one| *one == event).count();
             never_told += usize::from(walk.said[id].is_empty());
+            (escalated, reminded) = (escalated + of("escalated"), reminded + of("reminder"));
             let timeline = context.store.timeline(id).await.unwrap();
             told_late += timeline.iter().filter(|line| line.kind == "told").count();
         }
     }
     assert!(told_late > 0 && never_told > 0, "walks that hold nothing prove nothing: {told_late}, {never_told}");
+    assert!(escalated > 0 && reminded > 0, "nor do walks that follow nothing up: {escalated}, {reminded}");
     context.store.close().await;
 }
