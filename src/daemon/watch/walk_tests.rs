@@ -9,11 +9,13 @@ use chrono::TimeDelta;
 use super::*;
 use crate::daemon::{changes, resume};
 use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
+use crate::domain::depends_on::Parent;
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::incident::Incident;
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
 use crate::domain::observation::{HealthSeen, Phases, Stage, Step, ToolsSeen};
-use crate::domain::paging::hold::HoldKind;
+use crate::domain::paging::hold::{HoldKind, TellingHold};
+use crate::domain::paging::parent::VERDICT_WITHIN;
 use crate::domain::paging::silence::Silence;
 use crate::domain::route::{Escalation, Match, Route};
 use crate::domain::secret::{Address, Secret};
@@ -22,7 +24,7 @@ use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::read::ledger::DeliveryFilter;
 
 /// Walks, and beats of each.
-const WALKS: u64 = 16;
+const WALKS: u64 = 12;
 const STEPS: usize = 50;
 /// Beats that show an incident which nothing holds, by the last of which it is told: two for what was held, and two more
 /// for a verdict that is waited for.
@@ -179,6 +181,9 @@ struct Walk<'a> {
     fleet: &'a Fleet,
     id: MonitorId,
     runtime: MonitorRuntime,
+    /// What it depends on, and whether that is down just now.
+    parent: MonitorRuntime,
+    parent_down: bool,
     now: DateTime<Utc>,
     /// Every incident there ever was: how often it was seen while nobody was told and nothing held it.
     unheard: BTreeMap<String, u32>,
@@ -204,6 +209,7 @@ enum Dies {
 impl Walk<'_> {
     async fn beat(&mut self, look: Look, dies: Dies) {
         self.now += Duration::from_secs(60);
+        self.beat_of_parent().await;
         self.let_go().await;
         self.story.push(format!("{:?} {dies:?}", look.signals));
         let held = self.held().await;
@@ -212,8 +218,9 @@ impl Walk<'_> {
         let outcome = classify(&self.runtime.monitor, &seen);
         let observed = (seen, ServerProfile::default(), outcome);
         let quiets = self.context.quiets.book();
+        let parents = self.parents().await;
         let judged = judged(
-            Known { store: &self.context.store, original: None, parents: &[] },
+            Known { store: &self.context.store, original: None, parents: &parents },
             &self.runtime,
             (self.fleet, &quiets),
             observed,
@@ -233,10 +240,37 @@ impl Walk<'_> {
         self.follow().await;
     }
 
+    /// How what it depends on stands, as the loops see it.
+    async fn parents(&self) -> Vec<ParentStand> {
+        let means = (&*self.context.prober, &*self.context.live);
+        self.context.parents.stands(means, self.fleet, &self.runtime.monitor, false, self.now).await
+    }
+
+    /// What it depends on is looked at, a moment before it.
+    async fn beat_of_parent(&mut self) {
+        let mut seen = well(&self.parent.monitor, self.now);
+        if self.parent_down {
+            fail_at(&mut seen, FaultKind::Silent);
+        }
+        let outcome = classify(&self.parent.monitor, &seen);
+        let (observed, quiets) = ((seen, ServerProfile::default(), outcome), self.context.quiets.book());
+        let known = Known { store: &self.context.store, original: None, parents: &[] };
+        let judged = judged(known, &self.parent, (self.fleet, &quiets), observed, (Instant::now(), self.now));
+        let record =
+            record(self.context, &self.parent, (self.fleet, &quiets), (&judged, Vec::new()), self.now).await.unwrap();
+        self.context.store.commit(record).await.unwrap();
+        self.parent.state = judged.next.state;
+        self.context.live.put(self.parent.view(self.now));
+    }
+
     /// Another process takes over, with what the store has.
     async fn restart(&mut self) {
-        let all = resume::runtimes(&self.context.store, self.fleet, "", self.now).await.unwrap();
+        let mut all = resume::runtimes(&self.context.store, self.fleet, "", self.now).await.unwrap();
         let declared = Arc::clone(&self.runtime.monitor);
+        let parent = self.parent.monitor.id.clone();
+        let at = all.iter().position(|runtime| runtime.monitor.id == parent).unwrap();
+        self.parent = all.swap_remove(at);
+        self.context.live.put(self.parent.view(self.now));
         self.runtime = all.into_iter().find(|runtime| runtime.monitor.id == self.id).unwrap();
         self.runtime.monitor = declared;
         self.unheard.values_mut().for_each(|times| *times = 0);
@@ -299,8 +333,14 @@ impl Walk<'_> {
                 let is_open = open.iter().any(|incident| incident.id == *first);
                 let is_told = self.said.get(first).is_some_and(|said| !said.is_empty());
                 let is_silence = book.has(first);
+                let stand = self.parent.state.as_parent(&self.parent.monitor, self.now);
+                // Down, or waited for no longer than a verdict takes.
+                let holds = self.context.store.holds_of(second).await.unwrap();
+                let mut live = holds.iter().filter(|hold| hold.by == stand.name && hold.is_live(self.now));
+                let is_behind = live
+                    .any(|hold| hold.until.is_some_and(|until| until <= self.now + VERDICT_WITHIN) || stand.is_down);
                 assert!(
-                    is_silence || is_open && is_told,
+                    is_silence || is_behind || is_open && is_told,
                     "held by what is over, or by what nobody heard of: {:#?}",
                     self.story
                 );
@@ -354,7 +394,7 @@ impl Walk<'_> {
             let telling = self.runtime.state.telling(incident.signal).unwrap();
             let is_open = self.runtime.state.signal(incident.signal).phase == Phase::Open;
             let was_silenced = telling.holds.iter().any(|hold| hold.kind == HoldKind::Silence);
-            let was_explained = telling.holds.iter().any(|hold| hold.kind == HoldKind::Cause);
+            let was_explained = telling.holds.iter().any(TellingHold::explains);
             if is_open && was_silenced && !was_explained && !telling.is_held(self.now) {
                 assert!(!self.said[&incident.id].is_empty(), "let go and not told: {:#?}", self.story);
             }
@@ -422,15 +462,21 @@ impl Walk<'_> {
 #[tokio::test]
 async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let monitors: Vec<Arc<Monitor>> = (0..WALKS).map(|walk| Arc::new(monitor(&format!("docs-{walk}")))).collect();
+    let parents: Vec<Arc<Monitor>> = (0..WALKS).map(|walk| Arc::new(monitor(&format!("db-{walk}")))).collect();
+    let child = |walk: u64| {
+        let depends_on = vec![Parent::Monitor(format!("db-{walk}"))];
+        Arc::new(Monitor { depends_on, ..monitor(&format!("docs-{walk}")) })
+    };
+    let monitors: Vec<Arc<Monitor>> = (0..WALKS).map(child).collect();
     let to = vec!["oncall".to_owned()];
     let escalate = vec![Escalation { after: ESCALATES_AFTER.to_std().unwrap(), to: to.clone() }];
     let routes = vec![Route { to, remind: Some(Duration::from_secs(420)), escalate, ..Route::default() }];
-    let fleet = Fleet { monitors: monitors.clone(), routes, ..Fleet::default() };
+    let fleet = Fleet { monitors: [monitors.clone(), parents.clone()].concat(), routes, ..Fleet::default() };
     let context = LoopContext::idle(folder.path(), fleet.clone()).await;
     let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
     let (mut told_late, mut never_told, mut escalated, mut reminded) = (0, 0, 0, 0);
-    for (seed, monitor) in (1..).zip(monitors) {
+    let mut behind = 0;
+    for (seed, (monitor, parent)) in (1..).zip(monitors.into_iter().zip(parents)) {
         let mut dice = Dice(seed);
         let (id, runtime) = (monitor.id.clone(), MonitorRuntime::new(monitor, start));
         let (unheard, said, over) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
@@ -439,6 +485,8 @@ async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
             fleet: &fleet,
             id,
             runtime,
+            parent: MonitorRuntime::new(parent, start),
+            parent_down: false,
             now: start,
             unheard,
             taken: BTreeMap::new(),
@@ -455,6 +503,10 @@ async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
             if dice.below(4) == 0 {
                 look = LOOKS[dice.below(LOOKS.len())];
             }
+            if dice.below(8) == 0 {
+                walk.parent_down = !walk.parent_down && dice.below(2) == 0;
+                walk.story.push(format!("parent down: {}", walk.parent_down));
+            }
             let dies = [Dies::Before, Dies::After].get(dice.below(20)).copied().unwrap_or(Dies::Never);
             walk.beat(look, dies).await;
             if dice.below(12) == 0 {
@@ -468,6 +520,8 @@ async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
         changes::remove(&context, &mut walk.runtime, walk.now).await.unwrap();
         walk.check(&held).await;
         for id in walk.unheard.keys() {
+            let holds = context.store.holds_of(id).await.unwrap();
+            behind += holds.iter().filter(|hold| hold.kind == HoldKind::Parent).count();
             let of = |event: &str| walk.said[id].iter().filter(|one| *one == event).count();
             never_told += usize::from(walk.said[id].is_empty());
             (escalated, reminded) = (escalated + of("escalated"), reminded + of("reminder"));
@@ -476,6 +530,7 @@ async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
         }
     }
     assert!(told_late > 0 && never_told > 0, "walks that hold nothing prove nothing: {told_late}, {never_told}");
+    assert!(behind > 0, "nor do those in which no parent is down");
     assert!(escalated > 0 && reminded > 0, "nor do walks that follow nothing up: {escalated}, {reminded}");
     context.store.close().await;
 }
