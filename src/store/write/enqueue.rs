@@ -79,9 +79,12 @@ pub(in crate::store) async fn wake(
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
     let unclosed_sessions = sqlx::query(
-        "SELECT later.id, later.notification, later.incident, later.sequence, later.severity, later.receiver \
-         FROM deliveries d JOIN deliveries later ON later.order_key = d.order_key \
-         WHERE d.id = $1 AND (later.id = d.id OR (later.sequence > d.sequence AND later.state <> 'sent'))",
+        // Apart, so that each finds its rows by an index.
+        "SELECT id, notification, incident, sequence, severity, receiver FROM deliveries WHERE id = $1 \
+         UNION ALL \
+         SELECT later.id, later.notification, later.incident, later.sequence, later.severity, later.receiver \
+         FROM deliveries d JOIN deliveries later ON later.order_key = d.order_key AND later.sequence > d.sequence \
+         AND later.state <> 'sent' WHERE d.id = $1",
     )
     .bind(delivery)
     .fetch_all(&mut *connection)
