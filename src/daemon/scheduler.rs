@@ -117,8 +117,7 @@ impl Scheduler {
     pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
         let (mut fleets, mut quiets) = (self.context.fleet.clone(), self.context.quiets.changes());
         self.match_fleet();
-        self.apply_taken();
-        self.reconsider();
+        self.catch_up();
         self.tell_all();
         let mut backs = Vec::with_capacity(RETURNS_MAX);
         loop {
@@ -132,7 +131,11 @@ impl Scheduler {
                 () = shutdown.cancelled() => break,
                 1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.take_back(back)),
                 Some(command) = commands.recv() => self.command(command),
-                Ok(()) = fleets.changed() => self.match_fleet(),
+                Ok(()) = fleets.changed() => {
+                    self.match_fleet();
+                    // Other routes and parents: others to tell, at other times.
+                    self.tell_all();
+                }
                 Ok(()) = quiets.changed() => self.tell_all(),
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
             }

@@ -43,8 +43,6 @@ impl Scheduler {
             }
             self.send(&id, PendingChange::Remove);
         }
-        // Other routes and parents: others to tell, at other times.
-        self.tell_all();
     }
 
     pub(super) fn add(&mut self, mut runtime: MonitorRuntime, rhythm: Rhythm) {

@@ -37,26 +37,23 @@ impl Slot {
 }
 
 impl Scheduler {
-    /// What edited rules no longer warrant ends, also where the file was edited while Serin was down.
-    pub(super) fn reconsider(&mut self) {
-        let edited = |slot: &Slot| {
-            let runtime = slot.runtime.as_ref();
-            runtime.is_some_and(|runtime| runtime.edited_unseen && runtime.state.incidents().next().is_some())
-        };
-        let ids: Vec<MonitorId> =
-            self.slots.iter().filter(|(_, slot)| edited(slot)).map(|(id, _)| id.clone()).collect();
-        for id in ids {
-            self.send(&id, PendingChange::Reconsider);
+    /// What happened while Serin was down: what edited rules no longer warrant ends, and who took what is told, which was on
+    /// disk before they were answered.
+    pub(super) fn catch_up(&mut self) {
+        // All is looked up before anything is sent: a runtime that is lent out has nothing to look at.
+        let here = self.slots.iter().filter_map(|(id, slot)| Some((id, slot.runtime.as_ref()?)));
+        let (mut untold, mut edited) = (Vec::new(), Vec::new());
+        for (id, runtime) in here {
+            untold.extend(runtime.state.taken_untold().map(|(incident, by)| (id.clone(), incident, by)));
+            if runtime.edited_unseen && runtime.state.incidents().next().is_some() {
+                edited.push(id.clone());
+            }
         }
-    }
-
-    /// Who took what is on disk before they are answered; what Serin did not get to tell before it went down is told now.
-    pub(super) fn apply_taken(&mut self) {
-        let states = self.slots.iter().filter_map(|(id, slot)| Some((id, &slot.runtime.as_ref()?.state)));
-        let untold =
-            states.flat_map(|(id, state)| state.taken_untold().map(move |(incident, by)| (id.clone(), incident, by)));
-        for (id, incident, actor) in untold.collect::<Vec<_>>() {
+        for (id, incident, actor) in untold {
             self.send(&id, PendingChange::Acknowledged { incident, actor });
+        }
+        for id in edited {
+            self.send(&id, PendingChange::Reconsider);
         }
     }
 
