@@ -24,7 +24,7 @@ use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::read::ledger::DeliveryFilter;
 
 /// Walks, and beats of each.
-const WALKS: u64 = 12;
+const WALKS: u64 = 8;
 const STEPS: usize = 50;
 /// Beats that show an incident which nothing holds, by the last of which it is told: two for what was held, and two more
 /// for a verdict that is waited for.
