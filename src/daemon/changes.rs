@@ -116,7 +116,7 @@ pub(crate) async fn tell(
     let (fleet, quiets) = (Arc::clone(&context.fleet.borrow()), context.quiets.book());
     let monitor = Arc::clone(&runtime.monitor);
     let is_well = runtime.state.incidents().next().is_none();
-    let parents = context.parents.stands((&context.prober, &context.live), &fleet, &monitor, is_well, now).await;
+    let parents = context.parents.stands((&context.prober, &context.live), &monitor, is_well, now).await;
     let policy = TellPolicy { monitor: &monitor, routes: &fleet.routes, quiets: &quiets, parents: &parents };
     let mut next = MonitorState::clone(&runtime.state);
     let mut decisions = next.let_go(policy, now);

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::domain::depends_on::Parent;
 use crate::domain::fault::FaultKind;
-use crate::domain::fleet::{Control, Fleet};
+use crate::domain::fleet::Control;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::paging::parent::ParentStand;
 use crate::domain::secret::Address;
@@ -40,16 +40,15 @@ impl ParentAddresses {
     pub(crate) async fn stands(
         &self,
         (prober, live): (&Prober, &LiveState),
-        fleet: &Fleet,
         monitor: &Monitor,
         is_well: bool,
         now: DateTime<Utc>,
     ) -> Vec<ParentStand> {
         let asked = monitor.depends_on.iter().map(async |parent| match parent {
             Parent::Monitor(id) => {
-                let id = MonitorId::new(id);
-                let (declared, state) = fleet.monitor(&id).zip(live.state_of(&id))?;
-                Some(state.as_parent(declared, now))
+                // As the loops have it: to look for it in the fleet on every beat would read the whole of it.
+                let (declared, state) = live.state_of(&MonitorId::new(id))?;
+                Some(state.as_parent(&declared, now))
             }
             Parent::Address(_) if is_well => None,
             Parent::Address(address) => Some(ParentStand::answered(address, self.answers(prober, address).await, now)),
@@ -57,8 +56,8 @@ impl ParentAddresses {
         futures_util::future::join_all(asked).await.into_iter().flatten().collect()
     }
 
-    /// Whether an address answers, and not with an error of its server; whoever comes while it is asked waits for the same answer. Where we could not ask, it is
-    /// taken for well: our own trouble must hold nobody back.
+    /// Whether an address answers, and not with an error of its server; whoever comes while it is asked waits for the same
+    /// answer. Where we could not ask, it is taken for well: our own trouble must hold nobody back.
     async fn answers(&self, prober: &Prober, address: &Address) -> bool {
         let look = Arc::clone(self.looks.lock().entry(address.resolved.expose().to_owned()).or_default());
         let mut look = look.lock().await;

@@ -147,8 +147,8 @@ impl Standing for MonitorSnapshot {
         self.p95().map(|(p95_ms, _)| p95_ms)
     }
 
-    fn state(&self) -> Option<Arc<MonitorState>> {
-        Some(Arc::clone(&self.state))
+    fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
+        Some((Arc::clone(&self.monitor), Arc::clone(&self.state)))
     }
 
     fn view(&self) -> MonitorView {

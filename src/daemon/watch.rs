@@ -73,10 +73,10 @@ pub(crate) async fn beat(
     };
     runtime.spending.spend(&observed.0, runtime.monitor.every);
     let quiets = context.quiets.book();
-    let original = runtime.monitor.original().and_then(|original| context.live.state_of(&original.id));
+    let original =
+        runtime.monitor.original().and_then(|original| context.live.state_of(&original.id)).map(|(_, state)| state);
     let is_well = observed.2.verdict == Verdict::Good && runtime.state.incidents().next().is_none();
-    let parents =
-        context.parents.stands((&context.prober, &context.live), &fleet, &runtime.monitor, is_well, now).await;
+    let parents = context.parents.stands((&context.prober, &context.live), &runtime.monitor, is_well, now).await;
     let known = Known { store: &context.store, original: original.as_deref(), parents: &parents };
     let mut judged = judged(known, runtime, (&fleet, &quiets), *observed, (started, now));
     let transcripts = std::mem::take(&mut judged.transcripts);

@@ -1,4 +1,5 @@
-//! One server under watch, as the file declares it: where it is, how it is reached and let into, what it is asked.
+//! One server under watch, as the file declares it: where it is, how it is reached and let into, what it is asked. Its parts
+//! are read together with it, which is why they stay in this file.
 
 use std::collections::BTreeMap;
 use std::fmt;

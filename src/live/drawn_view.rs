@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::domain::contract;
-use crate::domain::monitor::MonitorId;
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::Verdict;
@@ -71,7 +71,7 @@ impl Standing for MonitorView {
         self.latency.p95_ms.map(|(p95_ms, _)| p95_ms)
     }
 
-    fn state(&self) -> Option<Arc<MonitorState>> {
+    fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
         None
     }
 

@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 
 use crate::domain::context::Spread;
 use crate::domain::contract::Baseline;
-use crate::domain::monitor::{CanaryKind, MonitorId};
+use crate::domain::monitor::{CanaryKind, Monitor, MonitorId};
 use crate::domain::monitor_state::{CanaryScore, CanaryWatch, MonitorState};
 use crate::domain::observation::{Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
@@ -95,8 +95,8 @@ pub trait Standing: std::fmt::Debug + Send + Sync {
     fn figures(&self) -> FiguresGlance<'_>;
     /// P95 of its searches in milliseconds over the rule's window; none below its least samples.
     fn p95_ms(&self) -> Option<f64>;
-    /// What one beat hands to the next; none where only what pages show is known.
-    fn state(&self) -> Option<Arc<MonitorState>>;
+    /// The declaration, and what one beat hands to the next; none where only what pages show is known.
+    fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)>;
     /// As its pages show it.
     fn view(&self) -> MonitorView;
 }
@@ -331,8 +331,8 @@ impl LiveState {
         standing.map(|standing| standing.view())
     }
 
-    /// How one monitor stands, as the beat of another weighs it; none where that is not known.
-    pub fn state_of(&self, id: &MonitorId) -> Option<Arc<MonitorState>> {
+    /// How one monitor is declared and stands, as the beat of another weighs it; none where that is not known.
+    pub fn state_of(&self, id: &MonitorId) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
         self.standings.read().get(id).and_then(|standing| standing.state())
     }
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use url::form_urlencoded;
 
 use crate::web::actions;
+use crate::web::problem::Problem;
 use crate::web::state::WebState;
 use crate::web::tools::{self, Kept};
 
@@ -74,16 +75,8 @@ pub(crate) async fn acknowledge(
     Path(id): Path<String>,
     Form(taking): Form<FormAnswer>,
 ) -> Response {
-    let said = match actions::acknowledge(&state, &id, &taking.actor).await {
-        Ok(()) => "taken",
-        Err(problem) => match problem.status {
-            StatusCode::CONFLICT => "over",
-            StatusCode::UNPROCESSABLE_ENTITY => "who",
-            StatusCode::SERVICE_UNAVAILABLE => "away",
-            status => return (status, problem.detail).into_response(),
-        },
-    };
-    remembering(&taking.actor, back("incidents", &id, said))
+    let done = actions::acknowledge(&state, &id, &taking.actor).await;
+    claimed(done, ("taken", "over"), &id, &taking.actor)
 }
 
 pub(crate) async fn give_back(
@@ -91,16 +84,22 @@ pub(crate) async fn give_back(
     Path(id): Path<String>,
     Form(giving): Form<FormAnswer>,
 ) -> Response {
-    let said = match actions::give_back(&state, &id, &giving.actor).await {
-        Ok(()) => "given",
+    let done = actions::give_back(&state, &id, &giving.actor).await;
+    claimed(done, ("given", "not_yours"), &id, &giving.actor)
+}
+
+/// Back to the incident, with the word for how it went: done, or somebody was before.
+fn claimed(done: Result<(), Problem>, (yes, before): (&str, &str), id: &str, actor: &str) -> Response {
+    let said = match done {
+        Ok(()) => yes,
         Err(problem) => match problem.status {
-            StatusCode::CONFLICT => "not_yours",
+            StatusCode::CONFLICT => before,
             StatusCode::UNPROCESSABLE_ENTITY => "who",
             StatusCode::SERVICE_UNAVAILABLE => "away",
             status => return (status, problem.detail).into_response(),
         },
     };
-    remembering(&giving.actor, back("incidents", &id, said))
+    remembering(actor, back("incidents", id, said))
 }
 
 /// An answer that has this browser remember who acts on it.

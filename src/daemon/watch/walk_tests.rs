@@ -243,7 +243,7 @@ impl Walk<'_> {
     /// How what it depends on stands, as the loops see it.
     async fn parents(&self) -> Vec<ParentStand> {
         let means = (&*self.context.prober, &*self.context.live);
-        self.context.parents.stands(means, self.fleet, &self.runtime.monitor, false, self.now).await
+        self.context.parents.stands(means, &self.runtime.monitor, false, self.now).await
     }
 
     /// What it depends on is looked at, a moment before it.

@@ -122,14 +122,8 @@ pub(in crate::store) async fn give_back(
     if !lapse(connection, incident, None).await? {
         return Ok(false);
     }
-    let line = TimelineRow {
-        incident: incident.to_owned(),
-        at: now,
-        kind: "given_back".to_owned(),
-        actor: actor.to_owned(),
-        text: format!("given back by {actor}: nobody has it"),
-    };
-    timeline(connection, &line, next_event).await?;
+    let row = said(incident, actor, ("given_back", format!("given back by {actor}: nobody has it")), now);
+    timeline(connection, &row, next_event).await?;
     action(connection, actor, "give_back", incident, now).await?;
     Ok(true)
 }
@@ -154,14 +148,13 @@ pub(in crate::store) async fn acknowledge(
     if taken.rows_affected() == 0 {
         return Ok(false);
     }
-    let line = TimelineRow {
-        incident: incident.to_owned(),
-        at: now,
-        kind: "acknowledged".to_owned(),
-        actor: actor.to_owned(),
-        text: format!("acknowledged by {actor}"),
-    };
-    timeline(connection, &line, next_event).await?;
+    let row = said(incident, actor, ("acknowledged", format!("acknowledged by {actor}")), now);
+    timeline(connection, &row, next_event).await?;
     action(connection, actor, "acknowledge", incident, now).await?;
     Ok(true)
+}
+
+/// A line of an incident's timeline that a person left.
+fn said(incident: &str, actor: &str, (kind, text): (&str, String), at: DateTime<Utc>) -> TimelineRow {
+    TimelineRow { incident: incident.to_owned(), at, kind: kind.to_owned(), actor: actor.to_owned(), text }
 }

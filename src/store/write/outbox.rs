@@ -5,7 +5,8 @@
 //! should the trier die, it is anybody's again after that, and at once after a new start. It is
 //! marked done *after* the send: delivery is at least once, and a repeat carries the same id and bytes.
 //!
-//! Within an order key (incident and receiver) only the first unfinished promise may be claimed.
+//! Within an order key (incident and receiver) only the first unfinished promise may be claimed. Claiming, handing back and
+//! recording stay in one file, since each leans on what the others leave in a row.
 
 use std::collections::{HashMap, HashSet};
 

@@ -59,7 +59,12 @@ impl Standing for Stands {
         None
     }
 
-    fn state(&self) -> Option<std::sync::Arc<crate::domain::monitor_state::MonitorState>> {
+    fn state(
+        &self,
+    ) -> Option<(
+        std::sync::Arc<crate::domain::monitor::Monitor>,
+        std::sync::Arc<crate::domain::monitor_state::MonitorState>,
+    )> {
         None
     }
 
