@@ -117,13 +117,14 @@ async fn a_nonce_that_changes_nothing_takes_questions_past_a_cache() {
     stage.opened("the index behind the cache is broken", wrong).await;
     assert!(stage.told("cached").is_empty(), "plainly asked, the cache still answers");
     let later = server.asked().split_off(before);
+    // Not what is asked now and then in other spelling: without a nonce, where caches are left alone, and so the same again.
     let mut with_nonce: Vec<&String> =
-        later.iter().filter(|asked| !CANARIES.contains(&format!("query: {asked},"))).collect();
+        later.iter().filter(|asked| asked.rsplit(' ').next().is_some_and(is_nonce)).collect();
     assert!(with_nonce.len() >= 9, "three canaries, three times each: {later:?}");
     let all = with_nonce.len();
     with_nonce.sort();
     with_nonce.dedup();
-    assert_eq!(with_nonce.len(), all, "no nonce comes again");
+    assert_eq!(with_nonce.len(), all, "no nonce comes again: {later:?}");
 }
 
 /// A question in words that nobody asked yet, each with its source.
