@@ -112,6 +112,7 @@ fn hook(url: &str, secrets: &[&str]) -> Receiver {
     Receiver {
         name: "oncall".into(),
         channel: Channel::Webhook { url, secrets, form: Box::default() },
+        at_most: None,
         line: 1,
         definition_hash: String::new(),
     }
@@ -119,7 +120,13 @@ fn hook(url: &str, secrets: &[&str]) -> Receiver {
 
 fn mailbox(to: &[&str]) -> Receiver {
     let to = to.iter().map(|text| (*text).to_owned()).collect();
-    Receiver { name: "mail".into(), channel: Channel::Email { to }, line: 1, definition_hash: String::new() }
+    Receiver {
+        name: "mail".into(),
+        channel: Channel::Email { to },
+        at_most: None,
+        line: 1,
+        definition_hash: String::new(),
+    }
 }
 
 fn smtp_at(address: SocketAddr) -> Smtp {
@@ -268,7 +275,7 @@ async fn a_receivers_answer_decides_what_happens_next() {
 
 /// A receiver in a service, by its channel.
 fn service(channel: Channel) -> Receiver {
-    Receiver { name: "team".into(), channel, line: 1, definition_hash: String::new() }
+    Receiver { name: "team".into(), channel, at_most: None, line: 1, definition_hash: String::new() }
 }
 
 /// A routing key as PagerDuty gives them out.

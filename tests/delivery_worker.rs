@@ -150,6 +150,7 @@ fn fleet(address: SocketAddr, receivers: &[&str]) -> Fleet {
         Arc::new(Receiver {
             name: (*name).to_owned(),
             channel: Channel::Webhook { url, secrets: Vec::new(), form: Box::default() },
+            at_most: None,
             line: 1,
             definition_hash: String::new(),
         })

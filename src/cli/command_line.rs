@@ -74,7 +74,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => wait(check::run(args)),
         Command::Schema(args) => return schema::run(args),
         Command::Plan(args) => plan::run(args),
-        Command::Route(args) => route::run(args),
+        Command::Route(args) => wait(route::run(args)),
         Command::Backtest(args) => wait(backtest::run(args)),
         Command::Init(args) => wait(init::command(args)),
         Command::Run(args) => wait(run::run(args, logging)),

@@ -167,8 +167,13 @@ fn told(delivery: &Value) -> String {
     let text = |key: &str| delivery[key].as_str().unwrap_or_default();
     let stands_in = delivery["fallback_of"].as_str().map(|of| format!(", stands in for {of}")).unwrap_or_default();
     let next = delivery["next_at"].as_str().map(|_| format!("; next {}", at(&delivery["next_at"])));
+    let together = match (delivery["group_key"].as_str(), delivery["together_with"].as_u64().unwrap_or_default()) {
+        (Some(key), 0) => format!(" ({key})"),
+        (Some(key), more) => format!(" ({key}, in one message with {more} more)"),
+        (None, _) => String::new(),
+    };
     let mut lines = vec![format!(
-        "{}  {:<7}  {}{stands_in}  {}{}  {}",
+        "{}  {:<7}  {}{stands_in}  {}{together}{}  {}",
         at(&delivery["created_at"]),
         text("state"),
         text("receiver"),

@@ -39,7 +39,7 @@ pub(crate) async fn accept(
     let ended = next.accept(&listed.tools, actor, now);
     let fleet = Arc::clone(&context.fleet.borrow());
     let quiets = context.quiets.book();
-    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, live: &context.live, monitor: &runtime.monitor, now };
     let mut record = ChangeSet {
         signals: changed_signals(runtime, &next),
         holds: changed_holds(runtime, &next),

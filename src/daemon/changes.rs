@@ -84,7 +84,7 @@ pub(crate) async fn acknowledged(
     let mut next = MonitorState::clone(&runtime.state);
     let fleet = Arc::clone(&context.fleet.borrow());
     let quiets = context.quiets.book();
-    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, live: &context.live, monitor: &runtime.monitor, now };
     let (told, changed) = if let Some((by, at)) = row.acknowledged {
         let Some(taken) = next.acknowledge(incident, &by, at) else { return Ok(false) };
         (notifier.taken(&context.store, &taken).await?, taken)
@@ -127,7 +127,7 @@ pub(crate) async fn tell(
         runtime.state = Arc::new(next);
         return Ok(());
     }
-    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, live: &context.live, monitor: &runtime.monitor, now };
     let mut record = ChangeSet { timeline: hold_lines(&holds, &next), holds, ..ChangeSet::default() };
     for decision in &decisions {
         match decision {
@@ -159,7 +159,7 @@ pub(super) async fn end(
 ) -> Result<(), StoreError> {
     let fleet = Arc::clone(&context.fleet.borrow());
     let quiets = context.quiets.book();
-    let notifier = Notifier { fleet: &fleet, quiets: &quiets, monitor: &runtime.monitor, now };
+    let notifier = Notifier { fleet: &fleet, quiets: &quiets, live: &context.live, monitor: &runtime.monitor, now };
     let (signals, holds) = (changed_signals(runtime, &next), changed_holds(runtime, &next));
     let mut record = ChangeSet { signals, timeline: hold_lines(&holds, &next), holds, tools, ..ChangeSet::default() };
     for incident in ended {

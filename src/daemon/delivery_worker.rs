@@ -22,6 +22,8 @@ use crate::daemon::clock::{Clock, lived};
 use crate::deliver::ack_link::AckLinks;
 use crate::deliver::attempt::{Attempt, Frozen};
 use crate::deliver::channel::ChannelSender;
+use crate::deliver::group_message;
+use crate::deliver::message::Message;
 use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
@@ -29,7 +31,7 @@ use crate::domain::reason::Severity;
 use crate::domain::receiver::Receiver;
 use crate::store::Store;
 use crate::store::StoreError;
-use crate::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt};
+use crate::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt, TriedDelivery};
 
 /// A claim must not run out under a try that is still allowed to run, begun as late as may be.
 const _: () = assert!(LEASE.num_seconds() as u64 > CLAIM_AGE_MAX.as_secs() + ATTEMPT_MAX.as_secs());
@@ -118,7 +120,7 @@ impl DeliveryWorker {
             outlook = self.store.outlook(now, &flights.claiming()).await?;
         }
         while outlook.claim_at.is_some_and(|at| at <= now) && flights.room() > 0 {
-            let claims = self.store.claim(now, flights.claiming()).await?;
+            let claims = self.store.claim(now, self.wished(flights.claiming())).await?;
             if claims.is_empty() {
                 break;
             }
@@ -130,6 +132,18 @@ impl DeliveryWorker {
         // Without room, a landing wakes us.
         let claim_at = outlook.claim_at.filter(|_| flights.room() > 0);
         Ok(claim_at.into_iter().chain(outlook.fallback_at).min())
+    }
+
+    /// What may be claimed, with what the file says of receivers.
+    fn wished(&self, claiming: Claiming) -> Claiming {
+        let fleet = self.fleet.borrow();
+        let people = fleet.receivers.iter().filter(|receiver| receiver.channel.is_for_people());
+        let at_most = |receiver: &Arc<Receiver>| Some((receiver.name.clone(), receiver.at_most?));
+        Claiming {
+            people: people.map(|receiver| receiver.name.clone()).collect(),
+            at_most: fleet.receivers.iter().filter_map(at_most).collect(),
+            ..claiming
+        }
     }
 
     /// One try, and its record; whether it was accepted. None where it came to no try: the claim had grown too old before
@@ -146,12 +160,9 @@ impl DeliveryWorker {
         let permit = WritePermit::while_holds(move || lived().saturating_sub(claimed) <= CLAIM_AGE_MAX);
         let Attempt { end, external_ref } = match &receiver {
             Some(receiver) => {
-                let payload = match fleet.is_public {
-                    true => self.links.with_link(&claim.payload, &claim.receiver, &fleet.public_url),
-                    false => claim.payload.clone(),
-                };
+                let (id, payload) = self.said(&claim, &fleet);
                 let message = Frozen {
-                    id: &claim.notification,
+                    id: &id,
                     payload: &payload,
                     external_ref: claim.external_ref.as_deref(),
                     over_at: claim.over_at,
@@ -174,19 +185,35 @@ impl DeliveryWorker {
         if let AttemptEnd::Failed { why, .. } | AttemptEnd::Refused { why } = &end {
             tracing::warn!(notification = %claim.notification, receiver = %claim.receiver, tries = claim.tries + 1, why, "a delivery failed");
         }
-        let (next, stand_ins) = decide(&claim, &end, &fleet, receiver.as_deref(), ended_at, rand::random());
-        let Claim { delivery, lease, .. } = claim;
+        let (next, deliveries) = decide(&claim, &end, &fleet, receiver.as_deref(), ended_at, rand::random());
         let is_accepted = end == AttemptEnd::Accepted;
-        let attempted = Attempted { delivery, lease, started_at, ended_at, end, external_ref, next, stand_ins };
+        let attempted = Attempted { deliveries, lease: claim.lease, started_at, ended_at, end, external_ref, next };
         self.record(attempted, shutdown).await;
         Some(is_accepted)
+    }
+
+    /// What a receiver gets: the message's id, and its bytes. Of several it is one message, the same at each try.
+    fn said(&self, claim: &Claim, fleet: &Fleet) -> (String, String) {
+        let Some(together) = claim.together.as_ref().filter(|together| !together.others.is_empty()) else {
+            let payload = match fleet.is_public {
+                true => self.links.with_link(&claim.payload, &claim.receiver, &fleet.public_url),
+                false => claim.payload.clone(),
+            };
+            return (claim.notification.clone(), payload);
+        };
+        let mut all = vec![(claim.notification.as_str(), claim.payload.as_str())];
+        all.extend(together.others.iter().map(|other| (other.notification.as_str(), other.payload.as_str())));
+        all.sort_unstable();
+        let messages: Vec<Message> = all.iter().filter_map(|(_, payload)| Message::parse(payload).ok()).collect();
+        let home = fleet.is_public.then_some(fleet.public_url.as_str());
+        (together.id.clone(), group_message::of(&together.id, &together.key, &messages, home).frozen())
     }
 
     /// Gives back a claim under which nothing was written. Where the store does not take that, its lease runs out.
     async fn hand_back(&self, claim: &Claim) {
         let (notification, receiver) = (&claim.notification, &claim.receiver);
         tracing::warn!(%notification, %receiver, "a claim grew too old before it was written; it is claimed anew");
-        if let Err(error) = self.store.hand_back(&claim.delivery, &claim.lease).await {
+        if let Err(error) = self.store.hand_back(claim.deliveries(), &claim.lease).await {
             tracing::warn!(%error, %notification, %receiver, "it waits for the end of its lease");
         }
     }
@@ -205,7 +232,7 @@ impl DeliveryWorker {
             }
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if late || matches!(error, StoreError::Closed | StoreError::Conflict(_)) {
-                tracing::error!(%error, delivery = %attempted.delivery, "a try could not be recorded; it will be repeated");
+                tracing::error!(%error, deliveries = ?attempted.deliveries, "a try could not be recorded; it will be repeated");
                 return;
             }
             tokio::time::sleep(STORE_GAPS[failures.min(STORE_GAPS.len() - 1)]).await;
@@ -214,7 +241,7 @@ impl DeliveryWorker {
     }
 }
 
-/// What follows a try, and who hears of it instead.
+/// What follows a try, and who hears instead of each delivery that was in it.
 ///
 /// A refusal wakes the fallback at once, a page that stayed unheard for [`FALLBACK_AFTER`] too, and
 /// so does giving up. A receiver that is no longer declared is given up at once if anybody can stand
@@ -226,34 +253,47 @@ fn decide(
     receiver: Option<&Receiver>,
     now: DateTime<Utc>,
     random: f64,
-) -> (NextAttempt, Vec<String>) {
+) -> (NextAttempt, Vec<TriedDelivery>) {
     let retry_after = match end {
-        AttemptEnd::Accepted => return (NextAttempt::Sent, Vec::new()),
+        AttemptEnd::Accepted => return (NextAttempt::Sent, tried(claim, |_, _| Vec::new())),
         AttemptEnd::Failed { retry_after, .. } => *retry_after,
         AttemptEnd::Refused { .. } => None,
     };
     let age = (now - claim.promised_at).to_std().unwrap_or_default();
     let given_up = age >= GIVE_UP_AFTER;
-    let unheard = claim.severity == Severity::Page && age >= FALLBACK_AFTER;
     let refused = matches!(end, AttemptEnd::Refused { .. });
-    // What somebody has brought once more was told when it was news: nobody else is to hear of it now.
-    let is_news = !claim.replayed && (given_up || unheard || refused);
-    let stand_ins = if is_news { stand_ins(claim, fleet, receiver) } else { Vec::new() };
-    if given_up || (receiver.is_none() && !stand_ins.is_empty()) {
-        return (NextAttempt::Dead, stand_ins);
+    let tried = tried(claim, |severity, fallback| {
+        let unheard = severity == Severity::Page && age >= FALLBACK_AFTER;
+        // What somebody has brought once more was told when it was news: nobody else is to hear of it now.
+        let is_news = !claim.replayed && (given_up || unheard || refused);
+        if is_news { stand_ins(&claim.receiver, fallback, fleet, receiver) } else { Vec::new() }
+    });
+    if given_up || (receiver.is_none() && tried.iter().any(|one| !one.stand_ins.is_empty())) {
+        return (NextAttempt::Dead, tried);
     }
-    (NextAttempt::Retry(now + jittered_gap(claim.tries + 1, age, retry_after, random)), stand_ins)
+    (NextAttempt::Retry(now + jittered_gap(claim.tries + 1, age, retry_after, random)), tried)
+}
+
+/// Each delivery of a try, with those who hear of it instead.
+fn tried(claim: &Claim, instead: impl Fn(Severity, Option<&str>) -> Vec<String>) -> Vec<TriedDelivery> {
+    let one = |id: &str, severity, fallback: Option<&str>| TriedDelivery {
+        id: id.to_owned(),
+        stand_ins: instead(severity, fallback),
+    };
+    let others = claim.others().iter();
+    let others = others.map(|other| one(&other.delivery, other.severity, other.fallback.as_deref()));
+    std::iter::once(one(&claim.delivery, claim.severity, claim.fallback.as_deref())).chain(others).collect()
 }
 
 /// The declared fallback; where it or the receiver is gone from the file, those who hear of our own trouble.
-fn stand_ins(claim: &Claim, fleet: &Fleet, receiver: Option<&Receiver>) -> Vec<String> {
-    if let Some(fallback) = claim.fallback.as_ref().filter(|name| fleet.receiver(name).is_some()) {
-        return vec![fallback.clone()];
+fn stand_ins(name: &str, fallback: Option<&str>, fleet: &Fleet, receiver: Option<&Receiver>) -> Vec<String> {
+    if let Some(fallback) = fallback.filter(|name| fleet.receiver(name).is_some()) {
+        return vec![fallback.to_owned()];
     }
-    if receiver.is_some() && claim.fallback.is_none() {
+    if receiver.is_some() && fallback.is_none() {
         return Vec::new();
     }
-    fleet.internal.iter().filter(|name| **name != claim.receiver && fleet.receiver(name).is_some()).cloned().collect()
+    fleet.internal.iter().filter(|other| *other != name && fleet.receiver(other).is_some()).cloned().collect()
 }
 
 /// The time from now to a moment, within the bounds of how often we look.
@@ -264,8 +304,8 @@ fn until(at: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
 #[derive(Debug, Default)]
 struct InFlight {
     tasks: JoinSet<Option<bool>>,
-    /// Receiver and delivery, by task.
-    manifest: HashMap<Id, (String, String)>,
+    /// Receiver and deliveries, by task.
+    manifest: HashMap<Id, (String, Vec<String>)>,
     /// Receivers whose last try was accepted; at most as many as there ever were.
     proven: HashSet<String>,
 }
@@ -278,7 +318,7 @@ impl InFlight {
         at: (DateTime<Utc>, Duration),
         shutdown: CancellationToken,
     ) {
-        let aboard = (claim.receiver.clone(), claim.delivery.clone());
+        let aboard = (claim.receiver.clone(), claim.deliveries());
         let task = self.tasks.spawn(worker.deliver(claim, at, shutdown));
         self.manifest.insert(task.id(), aboard);
     }
@@ -296,9 +336,9 @@ impl InFlight {
             proven: self.proven.clone(),
             ..Claiming::default()
         };
-        for (receiver, delivery) in self.manifest.values() {
+        for (receiver, deliveries) in self.manifest.values() {
             *claiming.in_flight.entry(receiver.clone()).or_default() += 1;
-            claiming.busy.insert(delivery.clone());
+            claiming.busy.extend(deliveries.iter().cloned());
         }
         claiming
     }

@@ -12,6 +12,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::outcome::Evidence;
 use crate::domain::paging::follow_up::FollowUp;
+use crate::domain::paging::gathering::Wanted;
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
 use crate::domain::paging::quiet::QuietBook;
@@ -23,6 +24,7 @@ use crate::domain::route::{Hearer, Subject, fitting, hearers};
 use crate::domain::rule_text;
 use crate::domain::signal::Signal;
 use crate::domain::wording::span;
+use crate::live::state::LiveState;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::values::change_set::{Addressee, Outgoing, TimelineRow};
@@ -42,6 +44,8 @@ pub(crate) struct Notifier<'a> {
     pub fleet: &'a Fleet,
     /// What is quiet.
     pub quiets: &'a QuietBook,
+    /// Which others are down, to know what many have in common.
+    pub live: &'a LiveState,
     pub monitor: &'a Monitor,
     pub now: DateTime<Utc>,
 }
@@ -195,12 +199,34 @@ impl Notifier<'_> {
             incident_url: None,
             rule: Some(self.fleet.provenance.rule(self.monitor.line)),
             reproduce: format!("serin probe {}", self.monitor.id),
+            group_key: None,
         };
         let to = self.routed(Severity::Notice, None);
         Some(self.outgoing(notification, to))
     }
 
-    fn outgoing(self, notification: Notification, to: Vec<Addressee>) -> Outgoing {
+    fn outgoing(self, mut notification: Notification, to: Vec<Addressee>) -> Outgoing {
+        let subject = Subject::of(self.monitor, notification.severity, notification.incident.as_ref());
+        let grouping = fitting(&self.fleet.routes, subject).find_map(|route| Some((route.group.as_ref()?, route.line)));
+        notification.group_key = grouping.map(|(grouping, line)| grouping.key(&self.monitor.labels, line));
+        let opens = |signal| notification.incident.as_ref().is_some_and(|incident| incident.signal == signal);
+        let is_common = || {
+            let Some(share) = self.fleet.common_cause else { return false };
+            notification.event == Event::IncidentOpened
+                && opens(Signal::Availability)
+                && self.live.is_common(&self.monitor.id, share, self.fleet.monitors.len(), self.now)
+        };
+        let is_first = notification.incident.is_none() || notification.event == Event::IncidentOpened;
+        let gathered = |mut to: Addressee| {
+            let told_in = to.gathering.take();
+            if self.fleet.receiver(&to.receiver).is_some_and(|receiver| receiver.channel.is_for_people()) {
+                let told_in = told_in.as_ref().map(|gathering| gathering.key.as_str());
+                let wanted = Wanted { routes: &self.fleet.routes, subject, told_in, is_first };
+                to.gathering = wanted.gathering(&to.receiver, is_common, self.now);
+            }
+            to
+        };
+        let to = to.into_iter().map(gathered).collect();
         Outgoing { payload: message::freeze(&notification), notification, to }
     }
 
@@ -226,6 +252,7 @@ impl Notifier<'_> {
             incident_url: Some(format!("{}/incidents/{}", self.fleet.public_url, incident.id)),
             rule: Some(incident.rule.clone()),
             reproduce: incident.reproduce(),
+            group_key: None,
             incident: Some(incident.clone()),
         }
     }
@@ -266,6 +293,7 @@ impl Notifier<'_> {
             receiver: receiver.to_owned(),
             receiver_hash: declared.map_or_else(String::new, |found| found.definition_hash.clone()),
             fallback: fallback.map(str::to_owned),
+            gathering: None,
         }
     }
 
@@ -390,7 +418,8 @@ mod tests {
         for (matches, told, sentence) in rows {
             let (by, until) = ("monitors.yaml:3".to_owned(), None);
             let quiets = QuietBook::of(vec![Quiet { kind: HoldKind::Window, by, matches, from: now, until }]);
-            let notifier = Notifier { fleet: &Fleet::default(), quiets: &quiets, monitor: &monitor, now };
+            let (fleet, live) = (Fleet::default(), LiveState::default());
+            let notifier = Notifier { fleet: &fleet, quiets: &quiets, live: &live, monitor: &monitor, now };
             assert_eq!(notifier.restarted(&restart).is_some(), told, "{sentence}");
         }
     }

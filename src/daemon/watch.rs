@@ -290,7 +290,7 @@ async fn record(
     now: DateTime<Utc>,
 ) -> Result<Box<ChangeSet>, StoreError> {
     let Judged { seen, outcome, next: Next { state: next, profile, .. }, decisions, texts, .. } = judged;
-    let notifier = Notifier { fleet, quiets, monitor: &runtime.monitor, now };
+    let notifier = Notifier { fleet, quiets, live: &context.live, monitor: &runtime.monitor, now };
     let mut record = Box::new(ChangeSet {
         beat: Some(beat_row(seen, outcome, next, (&fleet.provenance.hash, &runtime.monitor))),
         asks: ask_rows(seen, outcome),

@@ -12,6 +12,8 @@ use crate::domain::wording::span;
 
 /// Pieces of evidence that a chat shows; the incident's page has the rest.
 const EVIDENCE_MAX: usize = 8;
+/// Incidents of a group that a chat lists.
+const MEMBERS_MAX: usize = 20;
 /// Characters of a piece's name in a chat.
 const KEY_CHARS_MAX: usize = 60;
 /// Characters of a piece's value in a chat: a few lines of a phone.
@@ -57,17 +59,24 @@ impl Briefing {
     /// What is shown of a message.
     pub(crate) fn of(message: &Message) -> Self {
         let fact = |text: &str| plain::line(text, FACT_CHARS_MAX);
-        let mut all = vec![("What", format!("{}, severity {}", happened(message), message.severity))];
-        all.extend(facts(message));
-        let pieces = message.evidence.0.iter().take(EVIDENCE_MAX);
+        let mut known = vec![("What", format!("{}, severity {}", happened(message), message.severity))];
+        known.extend(facts(message));
+        let most = if message.group.is_some() { MEMBERS_MAX } else { EVIDENCE_MAX };
+        let pieces = message.evidence.0.iter().take(most);
         let evidence: Vec<_> =
             pieces.map(|(key, value)| (plain::line(key, KEY_CHARS_MAX), plain::line(value, VALUE_CHARS_MAX))).collect();
         let page = message.incident.as_ref().and_then(|incident| incident.url.as_deref());
         let take = message.acknowledge_url.as_deref();
-        let links = [("Incident", page), ("Runbook", Some(message.runbook_url.as_str())), ("Acknowledge", take)];
+        let all = message.group.as_ref().and_then(|group| group.url.as_deref());
+        let links = [
+            ("Incident", page),
+            ("Incidents", all),
+            ("Runbook", Some(message.runbook_url.as_str())),
+            ("Acknowledge", take),
+        ];
         Self {
             title: plain::line(&format!("[{}] {}", tag(message), message.summary), TITLE_CHARS_MAX),
-            facts: all.into_iter().map(|(name, value)| (name, fact(&value))).collect(),
+            facts: known.into_iter().map(|(name, value)| (name, fact(&value))).collect(),
             evidence_left_out: message.evidence.0.len() - evidence.len(),
             evidence,
             links: links.into_iter().filter_map(|(name, url)| Some((name, link(url?)?))).collect(),
@@ -132,6 +141,7 @@ pub(crate) fn tag(message: &Message) -> &str {
 /// The event in words.
 fn happened(message: &Message) -> &str {
     match message.event.as_str() {
+        _ if message.group.is_some() => "several incidents in one message",
         "incident.opened" => "an incident opened",
         "incident.updated" => "the incident changed",
         "incident.reminder" => "the incident is still open",

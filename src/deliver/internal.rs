@@ -333,6 +333,7 @@ fn message_of(said: &LastSaid, fleet: &Fleet) -> Message {
         severity: Severity::Page.slug().to_owned(),
         resolves_when: (said.what != QueuedKind::Over).then(|| kind.resolves_when().to_owned()),
         acknowledge_url: None,
+        group: None,
     }
 }
 

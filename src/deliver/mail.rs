@@ -177,6 +177,9 @@ fn pointers(message: &Message) -> Vec<(&'static str, String)> {
     if let Some(url) = message.incident.as_ref().and_then(|incident| incident.url.clone()) {
         found.push(("Incident", url));
     }
+    if let Some(url) = message.group.as_ref().and_then(|group| group.url.clone()) {
+        found.push(("Incidents", url));
+    }
     found.extend(message.acknowledge_url.clone().map(|url| ("Take it", url)));
     found.extend(rule(message).map(|rule| ("Rule", rule)));
     if let Some(command) = &message.reproduce {

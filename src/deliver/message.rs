@@ -77,6 +77,18 @@ pub struct Message {
     /// take, or `serin.public_url` is not declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledge_url: Option<String>,
+    /// What several incidents in one message have in common; only people get such messages, so left out of every webhook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<MessageGroup>,
+}
+
+/// Several incidents in one message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageGroup {
+    /// Under which key they waited for each other, such as `team=docs`.
+    pub key: String,
+    /// The page of incidents; none where `serin.public_url` is not declared.
+    pub url: Option<String>,
 }
 
 /// The incident as it stood at the decision, keys in this order.
@@ -94,7 +106,7 @@ pub struct MessageIncident {
     pub resolved_at: Option<String>,
     /// From opening to end; null while it is open.
     pub duration_seconds: Option<i64>,
-    /// Room for grouping; always null in this version.
+    /// What its route puts together with others, such as `team=docs`; null where it groups nothing.
     pub group_key: Option<String>,
     /// Its page under `serin.public_url`; none where that is not declared.
     pub url: Option<String>,
@@ -146,10 +158,7 @@ impl Message {
             sequence: notification.sequence,
             event: notification.event.slug().to_owned(),
             at: timestamp(notification.at),
-            incident: notification
-                .incident
-                .as_ref()
-                .map(|incident| MessageIncident::of(incident, notification.incident_url.as_deref())),
+            incident: notification.incident.as_ref().map(|incident| MessageIncident::of(incident, notification)),
             monitor: (!card.id.is_empty()).then(|| MessageMonitor {
                 id: name(&card.id),
                 name: name(&card.name),
@@ -170,6 +179,7 @@ impl Message {
             severity: notification.severity.slug().to_owned(),
             resolves_when: notification.resolves_when.as_deref().map(|text| plain::line(text, VALUE_CHARS_MAX)),
             acknowledge_url: None,
+            group: None,
         }
     }
 
@@ -189,7 +199,7 @@ impl Message {
 }
 
 impl MessageIncident {
-    fn of(incident: &Incident, page: Option<&str>) -> Self {
+    fn of(incident: &Incident, notification: &Notification) -> Self {
         let absorbed_into = match &incident.resolve_cause {
             Some(ResolveCause::Absorbed { into }) => Some(name(into)),
             _ => None,
@@ -202,8 +212,8 @@ impl MessageIncident {
             opened_at: timestamp(incident.opened_at),
             resolved_at: incident.resolved_at.map(timestamp),
             duration_seconds: duration,
-            group_key: None,
-            url: page.map(url),
+            group_key: notification.group_key.as_deref().map(name),
+            url: notification.incident_url.as_deref().map(url),
             subject: name(&incident.subject),
             resolve_cause: incident.resolve_cause.as_ref().map(|cause| cause.slug().to_owned()),
             absorbed_into,
@@ -326,6 +336,7 @@ mod tests {
             incident_url: Some("https://serin.example/incidents/0199-i".into()),
             rule: Some(RulePlace { file: "monitors.yaml".into(), line: 24, commit: Some("c0ffee".into()) }),
             reproduce: "serin probe docs".into(),
+            group_key: None,
         }
     }
 

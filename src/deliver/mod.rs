@@ -5,7 +5,7 @@
 //! the outbox do. Only Serin's own trouble (`internal`) is sent without them, because it may be
 //! about them.
 //!
-//! Read: `message` (the contract), `channel` (one attempt) on `attempt`, `ack_link` (the link each receiver gets), then the ways out, `webhook` with
+//! Read: `message` (the contract) and `group_message` (several as one), `channel` (one attempt) on `attempt`, `ack_link` (the link each receiver gets), then the ways out, `webhook` with
 //! its `signature` and `mail` with its `smtp` conversation, and `slack_bot` (a message and its thread); `services`, which render it for chats and pagers of others
 //! from the parts that `briefing` has of it; `internal` with its
 //! closed list `internal_alert` and its `queue`; `runbook` and `link`, whether one leads anywhere; and, at the bottom, `plain`, `trust` and `write_permit`.
@@ -17,6 +17,7 @@ pub mod channel;
 pub mod internal;
 pub(crate) mod mail;
 pub mod message;
+pub(crate) mod group_message;
 pub(crate) mod plain;
 pub(crate) mod queue;
 pub(crate) mod runbook;

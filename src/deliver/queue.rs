@@ -162,7 +162,13 @@ mod tests {
     fn fleet(internal: &[&str], receivers: &[&str]) -> Fleet {
         let receiver = |name: &&str| {
             let channel = Channel::Email { to: vec!["sre@example.org".into()] };
-            Arc::new(Receiver { name: (*name).to_owned(), channel, line: 1, definition_hash: String::new() })
+            Arc::new(Receiver {
+                name: (*name).to_owned(),
+                channel,
+                at_most: None,
+                line: 1,
+                definition_hash: String::new(),
+            })
         };
         Fleet {
             receivers: receivers.iter().map(receiver).collect(),
@@ -190,6 +196,7 @@ mod tests {
             severity: "page".into(),
             resolves_when: None,
             acknowledge_url: None,
+            group: None,
         }
     }
 

@@ -55,6 +55,9 @@ struct Thread {
     ts: String,
     /// How loud it was told last.
     severity: String,
+    /// Whether the message lists several incidents: it stays as it was, and what follows stands in its thread.
+    #[serde(default)]
+    lists: bool,
 }
 
 /// Why a call came to nothing.
@@ -121,11 +124,16 @@ impl Call<'_> {
         let text = |key: &str| answer[key].as_str().map(str::to_owned);
         let (Some(channel), Some(ts)) = (text("channel"), text("ts")) else {
             // It is told all the same; what follows is told beside it.
-            let thread =
-                Thread { told: String::new(), channel: String::new(), ts: String::new(), severity: String::new() };
-            return Ok(thread);
+            return Ok(Thread {
+                told: String::new(),
+                channel: String::new(),
+                ts: String::new(),
+                severity: String::new(),
+                lists: false,
+            });
         };
-        Ok(Thread { told: self.bot.channel.to_owned(), channel, ts, severity: message.severity.clone() })
+        let lists = message.group.is_some();
+        Ok(Thread { told: self.bot.channel.to_owned(), channel, ts, severity: message.severity.clone(), lists })
     }
 
     /// Edits the first message, and says in its thread what somebody has to hear. What is brought once more is said there too
@@ -135,13 +143,16 @@ impl Call<'_> {
         body["channel"] = json!(thread.channel);
         let mut edit = body.clone();
         edit["ts"] = json!(thread.ts);
-        if !self.post.replayed {
+        // A list of incidents is no place for one of them, nor for the next list.
+        let is_kept = self.post.replayed || thread.lists || message.group.is_some();
+        if !is_kept {
             self.made("chat.update", &edit).await?;
         }
-        if self.post.replayed || rings(message, &thread.severity) {
+        let rings = self.post.replayed || rings(message, &thread.severity);
+        if is_kept || rings {
             body["thread_ts"] = json!(thread.ts);
             // Slack tells those who follow a thread, and nobody follows one that only a bot wrote in.
-            body["reply_broadcast"] = json!(message.event != "incident.resolved");
+            body["reply_broadcast"] = json!(rings && message.event != "incident.resolved");
             self.made("chat.postMessage", &body).await?;
         }
         let severity = if self.post.replayed { thread.severity.clone() } else { message.severity.clone() };

@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn receiver(channel: Channel) -> Receiver {
-        Receiver { name: "oncall".to_owned(), channel, line: 1, definition_hash: String::new() }
+        Receiver { name: "oncall".to_owned(), channel, at_most: None, line: 1, definition_hash: String::new() }
     }
 
     /// Takes connections, and says in the end what was written to the first.

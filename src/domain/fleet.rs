@@ -28,6 +28,8 @@ pub struct Fleet {
     pub receivers: Vec<Arc<Receiver>>,
     /// The routes, first match wins.
     pub routes: Vec<Route>,
+    /// Which share of the fleet, in 0..=1, goes down by one cause where it does so together; none: each for itself.
+    pub common_cause: Option<f64>,
     /// When what is expected to fail, in the order of the file.
     pub maintenance: Vec<MaintenanceWindow>,
     /// Names of receivers that hear of Serin's own trouble, directly and without database or outbox.

@@ -140,7 +140,7 @@ fn last_start(starts: &Cron, zone: &TimeZone, now: DateTime<Utc>) -> Option<Date
 }
 
 /// The next so many starts after a moment, each instant once.
-fn next_starts(starts: &Cron, zone: &TimeZone, now: DateTime<Utc>, count: usize) -> Vec<DateTime<Utc>> {
+pub(crate) fn next_starts(starts: &Cron, zone: &TimeZone, now: DateTime<Utc>, count: usize) -> Vec<DateTime<Utc>> {
     let mut found: Vec<DateTime<Utc>> = Vec::new();
     let Some(mut clock) = as_shown(zone, now, -CHANGE_MAX) else { return found };
     for _ in 0..STARTS_MAX {

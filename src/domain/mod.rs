@@ -16,6 +16,7 @@ pub mod near_miss;
 pub mod depends_on;
 pub mod monitor;
 pub mod receiver;
+pub mod grouping;
 pub mod route;
 pub mod maintenance;
 pub mod runbooks;

@@ -1,5 +1,7 @@
 //! Who can be told, and how each one is reached.
 
+use std::time::Duration;
+
 use crate::domain::body_template::BodyTemplate;
 use crate::domain::secret::{Address, Secret};
 
@@ -10,10 +12,21 @@ pub struct Receiver {
     pub name: String,
     /// Webhook, mail or a service of others, with what each needs.
     pub channel: Channel,
+    /// How many messages it wants at most; none: whatever comes.
+    pub at_most: Option<AtMost>,
     /// The line of the file on which it stands.
     pub line: u32,
     /// Changes exactly when something about this receiver changes; lowercase hex.
     pub definition_hash: String,
+}
+
+/// So many messages in such a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtMost {
+    /// At least one.
+    pub messages: u32,
+    /// In any stretch of this length.
+    pub per: Duration,
 }
 
 /// Webhook, mail or a service of others, with what each needs to be sent.
@@ -96,6 +109,19 @@ impl WebhookForm {
 }
 
 impl Channel {
+    /// Whether people read what it brings, so that several incidents may be one message. Programs keep each by its id.
+    pub const fn is_for_people(&self) -> bool {
+        match self {
+            Self::Webhook { .. } | Self::PagerDuty { .. } | Self::Alertmanager { .. } => false,
+            Self::Email { .. }
+            | Self::Slack { .. }
+            | Self::SlackBot { .. }
+            | Self::Discord { .. }
+            | Self::Teams { .. }
+            | Self::Ntfy { .. } => true,
+        }
+    }
+
     /// The key under which it is declared.
     pub const fn key(&self) -> &'static str {
         match self {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::domain::grouping::{Digest, Grouping};
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
@@ -23,8 +24,20 @@ pub struct Route {
     pub remind: Option<Duration>,
     /// Who is told where nobody took it, by time.
     pub escalate: Vec<Escalation>,
+    /// What of it goes to people in one message.
+    pub group: Option<Grouping>,
+    /// When its notices go to people.
+    pub digest: Option<Digest>,
     /// The line of the file, from 1.
     pub line: u32,
+}
+
+impl Route {
+    /// Whether it tells a receiver, at once or by time.
+    pub fn names(&self, receiver: &str) -> bool {
+        let mut all = self.to.iter().chain(self.escalate.iter().flat_map(|step| &step.to));
+        all.any(|name| name == receiver)
+    }
 }
 
 /// An entry of `escalate:`: who is told where nobody took an incident for so long.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
 use crate::domain::context::Spread;
@@ -18,6 +18,7 @@ use crate::domain::monitor::{CanaryKind, Monitor, MonitorId};
 use crate::domain::monitor_state::{CanaryScore, CanaryWatch, MonitorState};
 use crate::domain::observation::{Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::paging::common_cause::Failing;
 use crate::domain::protocol::Era;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::reason::{FailureReason, Severity};
@@ -295,6 +296,8 @@ pub struct LiveState {
     banners: RwLock<Vec<Banner>>,
     metrics: ProcessMetrics,
     changes: broadcast::Sender<LiveChange>,
+    /// Which monitors are down or about to be, to know many that go down together.
+    failing: Mutex<Failing>,
 }
 
 impl Default for LiveState {
@@ -303,6 +306,7 @@ impl Default for LiveState {
             standings: RwLock::default(),
             banners: RwLock::default(),
             metrics: ProcessMetrics::default(),
+            failing: Mutex::default(),
             changes: broadcast::channel(CHANGES_MAX).0,
         }
     }
@@ -312,6 +316,7 @@ impl LiveState {
     /// Says how one monitor stands now, and tells open pages.
     pub fn put(&self, standing: impl Standing + 'static) {
         let id = standing.id().clone();
+        self.note_failing(&standing);
         let standing: Arc<dyn Standing> = Arc::new(standing);
         // What stood before is let go of behind the lock.
         let before = self.standings.write().insert(id.clone(), standing);
@@ -322,7 +327,22 @@ impl LiveState {
     /// Forgets a monitor that was removed from the file.
     pub fn remove(&self, id: &MonitorId) {
         self.standings.write().remove(id);
+        self.failing.lock().is_well(id);
         self.tell(LiveChange::Fleet);
+    }
+
+    fn note_failing(&self, standing: &impl Standing) {
+        let Some((monitor, state)) = standing.state() else { return };
+        let mut failing = self.failing.lock();
+        match state.signal(Signal::Availability) {
+            signal if signal.phase == Phase::Quiet => failing.is_well(&monitor.id),
+            signal => failing.fails(&monitor.id, &monitor.host_and_port(), signal.since),
+        }
+    }
+
+    /// Whether a monitor that is down is one of many, of a fleet of `declared`; `share` is in 0..=1.
+    pub fn is_common(&self, monitor: &MonitorId, share: f64, declared: usize, now: DateTime<Utc>) -> bool {
+        self.failing.lock().is_common(monitor, share, declared, now)
     }
 
     /// The view of one monitor; none where it is not declared.

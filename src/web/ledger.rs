@@ -39,6 +39,10 @@ pub(crate) struct DeliveryBody {
     created_at: DateTime<Utc>,
     next_at: Option<DateTime<Utc>>,
     last: Option<String>,
+    /// Under which key it waits for others, or waited, to be one message to people; null where it goes alone.
+    group_key: Option<String>,
+    /// How many other deliveries its message holds, once it was made.
+    together_with: u32,
 }
 
 /// One delivery and its latest tries, the first made first.
@@ -64,6 +68,8 @@ pub(crate) fn delivery_body(line: DeliveryLine) -> DeliveryBody {
         created_at: line.created_at,
         next_at: line.next_at,
         last: line.last,
+        group_key: line.group_key,
+        together_with: line.together_with,
     }
 }
 

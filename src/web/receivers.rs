@@ -186,6 +186,7 @@ async fn no_second(state: &WebState, name: &str) -> Result<(), Problem> {
 
 async fn promise(state: &WebState, receiver: &Receiver, notification: Notification) -> Result<(), Problem> {
     let addressee = Addressee {
+        gathering: None,
         receiver: receiver.name.clone(),
         receiver_hash: receiver.definition_hash.clone(),
         // The fallback is another receiver, with a test of its own.

@@ -57,6 +57,7 @@ pub(crate) fn notification(id: &str, at: DateTime<Utc>) -> Notification {
         incident_url: None,
         rule: None,
         reproduce: "serin probe docs".to_owned(),
+        group_key: None,
     }
 }
 
@@ -66,6 +67,7 @@ pub(crate) fn addressees(to: &[(&str, Option<&str>)]) -> Vec<Addressee> {
         receiver: (*receiver).to_owned(),
         receiver_hash: "h".to_owned(),
         fallback: fallback.map(str::to_owned),
+        gathering: None,
     };
     to.iter().map(addressee).collect()
 }

@@ -142,6 +142,7 @@ fn others(value: &Value) -> Vec<Value> {
         "2026-11-27T23:00:00+01:00",
         "2026-11-28T03:00:00+01:00",
         "30 2 * * 7",
+        "30 9 * * 1",
         "Europe/Vienna",
         "${env:LONG_SECRET}",
         "${env:DOCS_TOKEN}",

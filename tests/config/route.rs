@@ -14,6 +14,8 @@ routes:
   - { match: { labels: { team: docs } }, to: [log], continue: true }
   - { match: { severity: page }, to: [oncall], fallback: mail }
   - { match: { reason: latency_elevated }, to: [mail, log], remind: 30m, escalate: [{ after: 15m, to: [oncall] }] }
+  - { match: { severity: ticket, reason: schema_drift }, to: [log], group: { by: [team, zone], interval: 10m } }
+  - { match: { severity: notice }, to: [mail], digest: { cron: \"0 9 * * mon\", zone: Europe/Berlin } }
 maintenance:
   - { name: reindex, match: { signal: availability }, cron: \"0 2 * * 7\", for: 2h, zone: Europe/Berlin }
 monitors:
@@ -32,11 +34,23 @@ fn ci_learns_who_would_be_told() {
         let said = [ran.stdout, ran.stderr].concat();
         (ran.status.code(), String::from_utf8(said).unwrap())
     };
-    let rows: [(&[&str], i32, &str, &str); 12] = [
+    let rows: [(&[&str], i32, &str, &str); 14] = [
+        (
+            &["--monitor", "wiki", "--reason", "schema_drift", "--severity", "ticket"],
+            0,
+            "ticket  contract schema_drift (wording): log (e-mail, line 11, in one message with team=, zone=, after 30 s and then every 10 min)\n",
+            "people are told of a group in one message",
+        ),
+        (
+            &["--monitor", "wiki", "--severity", "notice", "--at", "2026-11-27T12:00:00Z"],
+            0,
+            "mail (e-mail, line 12, in the digest of 2026-11-30T08:00:00Z)",
+            "and of notices on Monday at nine, as the clock is in Berlin",
+        ),
         (
             &["--monitor", "docs", "--reason", "timeout", "--at", "2026-11-29T02:30:00+01:00", "--expect", "oncall"],
             1,
-            "page    availability timeout: log (e-mail, line 8), oncall (e-mail, line 9; else mail)  – held back by reindex (line 12) until 2026-11-29 04:00 CET  – without oncall\n",
+            "page    availability timeout: log (e-mail, line 8), oncall (e-mail, line 9; else mail)  – held back by reindex (line 14) until 2026-11-29 04:00 CET  – without oncall\n",
             "in a window nobody is told before its end",
         ),
         (
@@ -105,7 +119,10 @@ fn ci_learns_who_would_be_told() {
 
     let (_, said) = asked(&["--monitor", "docs", "--reason", "timeout", "--expect", "mail", "--json"]);
     let told: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(told["topics"][0]["to"][1], serde_json::json!({"receiver": "oncall", "fallback": "mail", "line": 9}));
+    assert_eq!(
+        told["topics"][0]["to"][1],
+        serde_json::json!({"receiver": "oncall", "fallback": "mail", "line": 9, "together": null})
+    );
     assert_eq!(told["topics"][0]["missing"], serde_json::json!(["mail"]));
     let (_, said) = asked(&["--monitor", "docs", "--reason", "latency_elevated", "--json"]);
     let told: Value = serde_json::from_str(&said).unwrap();

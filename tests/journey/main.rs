@@ -15,6 +15,7 @@ mod ways;
 mod harvest;
 mod canaries;
 mod texts;
+mod together;
 mod extent;
 mod slowness;
 mod quiet;

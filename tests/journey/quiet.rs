@@ -43,6 +43,12 @@ async fn a_silence_holds_what_opens_in_it_over_a_restart_and_lets_it_go_at_once(
     let (code, said) = serin(&stage, &[&add[..], &["2h"]].concat()).await;
     assert!(code == Some(0) && said.contains("label team=docs; until ") && said.contains("kim: we reindex"), "{said}");
 
+    let routes = ["route", "test", "--monitor", "docs", "--reason", "empty_results", "--expect", "inbox", "--live"];
+    let (code, said) = serin(&stage, &routes).await;
+    assert!(code == Some(1) && said.contains("silenced by kim (") && said.contains("without inbox"), "{said}");
+    let (code, said) = serin(&stage, &[&routes[..], &["--at", "2099-01-01T00:00:00Z"]].concat()).await;
+    assert!(code == Some(0) && !said.contains("silenced"), "by then it is over: {said}");
+
     server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
     let incident = held(&stage, "silence").await;
     let id = incident["id"].as_str().unwrap();

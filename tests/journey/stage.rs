@@ -432,7 +432,7 @@ fn about(message: &Message, monitor: &str) -> bool {
 }
 
 /// Reads a webhook, its signature verified by somebody else's code.
-fn read(hook: &Hook) -> Message {
+pub(crate) fn read(hook: &Hook) -> Message {
     let mut headers = http::HeaderMap::new();
     for (name, value) in
         [("webhook-id", &hook.id), ("webhook-timestamp", &hook.timestamp), ("webhook-signature", &hook.signature)]
@@ -446,14 +446,14 @@ fn read(hook: &Hook) -> Message {
     message
 }
 
-fn hook(item: &Item) -> Option<&Hook> {
+pub(crate) fn hook(item: &Item) -> Option<&Hook> {
     match &item.what {
         InboxItem::Webhook(hook) => Some(hook),
         InboxItem::Mail(_) => None,
     }
 }
 
-fn mail(item: &Item) -> Option<&Mail> {
+pub(crate) fn mail(item: &Item) -> Option<&Mail> {
     match &item.what {
         InboxItem::Webhook(_) => None,
         InboxItem::Mail(mail) => Some(mail),

@@ -21,6 +21,7 @@ use crate::common::{beats, paging};
 mod common;
 mod resuming;
 mod outbox;
+mod together;
 mod holds;
 mod file;
 mod texts;

@@ -7,20 +7,24 @@ use serin::store::Store;
 use serin::store::read::firing::FiringRow;
 use serin::store::read::ledger::DeliveryFilter;
 use serin::store::values::change_set::{ChangeSet, Outgoing};
-use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt};
+use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt, TriedDelivery};
 
 use crate::{Place, at, claimed, incident, outgoing, saying, wide};
 
 fn ended(claim: &Claim, now: DateTime<Utc>, end: AttemptEnd, next: NextAttempt, stand_ins: &[&str]) -> Attempted {
+    let stand_ins: Vec<String> = stand_ins.iter().map(|name| (*name).to_owned()).collect();
     Attempted {
-        delivery: claim.delivery.clone(),
+        deliveries: claim
+            .deliveries()
+            .into_iter()
+            .map(|id| TriedDelivery { id, stand_ins: stand_ins.clone() })
+            .collect(),
         lease: claim.lease.clone(),
         started_at: now,
         ended_at: now,
         end,
         external_ref: None,
         next,
-        stand_ins: stand_ins.iter().map(|name| (*name).to_owned()).collect(),
     }
 }
 

@@ -82,6 +82,7 @@ pub(in crate::config) fn document(
         monitors: list,
         receivers: receivers.list,
         routes: routes.into_iter().map(|(route, _)| route).collect(),
+        common_cause: Some(process.common_cause.unwrap_or(COMMON_CAUSE_SHARE)),
         maintenance,
         internal: process.internal.into_iter().map(|(name, _)| name).collect(),
         runbooks,
@@ -96,6 +97,8 @@ pub(in crate::config) fn document(
     Some((process.settings, fleet))
 }
 
+/// Which share of a fleet goes down by one cause, where the file says nothing.
+const COMMON_CAUSE_SHARE: f64 = 0.3;
 /// Where the first file starts.
 const TOP: TextSpan = TextSpan { start: 0, end: 0, line: 1 };
 

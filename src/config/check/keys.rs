@@ -54,6 +54,10 @@ const KEYS: &[(&str, &str)] = &[
     ),
     ("serin.control.contains", "A text that the body of its answer contains; without it, it is a gateway's."),
     ("serin.unrouted", "What a monitor is whose pages no route brings to anybody: warn or error. Default warn."),
+    (
+        "serin.common_cause",
+        "Which share of ten and more monitors goes down by one cause where it does so within two minutes, on several hosts: people get one message. Default 30%.",
+    ),
     ("serin.retention", "How long what is remembered is kept."),
     ("serin.retention.beats", "Every beat and every answer. Default 35d."),
     ("serin.retention.days", "Daily percentiles, uptime and what probes cost a server. Default 400d."),
@@ -114,6 +118,12 @@ const KEYS: &[(&str, &str)] = &[
     ("receivers.*.ntfy.url", "The server and the topic, such as https://ntfy.example.org/sre-pages."),
     ("receivers.*.ntfy.token", "The access token, where the topic asks for one: `${env:NAME}` or `${file:/path}`."),
     (
+        "receivers.*.at_most",
+        "How many messages it wants; the rest waits, for people in one message. New pages and ends do not wait for people.",
+    ),
+    ("receivers.*.at_most.messages", "So many messages."),
+    ("receivers.*.at_most.per", "In so long."),
+    (
         "routes",
         "Who hears of what; the first route that fits counts. Routes of an included file come before those of the file that includes it.",
     ),
@@ -134,6 +144,13 @@ const KEYS: &[(&str, &str)] = &[
     ("routes.escalate", "Who is told where nobody took it, by time."),
     ("routes.escalate.after", "Time since people were told, or since it was given back."),
     ("routes.escalate.to", "The receivers that are told then, and of all that follows."),
+    ("routes.group", "What of it goes to people in one message; programs get one an incident, with `group_key`."),
+    ("routes.group.by", "The labels that have to be alike. Left out: all of the route goes together."),
+    ("routes.group.wait", "How long the first waits for others. Default 30s."),
+    ("routes.group.interval", "How long what is no new page waits behind the last message. Default 5m."),
+    ("routes.digest", "When its notices go to people, all in one message."),
+    ("routes.digest.cron", "The times: minute, hour, day of the month, month, day of the week."),
+    ("routes.digest.zone", "The time zone whose clock counts, such as `Europe/Berlin`. Default UTC."),
     (
         "maintenance",
         "When what is expected to fail: nobody is told of it meanwhile, and of what is still open afterwards.",

@@ -4,20 +4,18 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use jiff::tz::TimeZone;
 
-use crate::config::check::checker::{Checker, Fields, similar};
+use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::routes::matching;
+use crate::config::check::times;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node};
-use crate::domain::maintenance::{MaintenanceWindow, Stretch, WINDOW_MAX, WindowRuns, starts};
+use crate::domain::maintenance::{MaintenanceWindow, Stretch, WINDOW_MAX, WindowRuns};
 
 /// Each is looked at whenever one of them begins or ends.
 const WINDOWS_MAX: usize = 1_000;
 /// A window below this is over before anything is told.
 const WINDOW_MIN: Duration = Duration::from_secs(60);
-/// The zone whose clock counts where the file names none.
-const ZONE_DEFAULT: &str = "UTC";
 
 /// Reads `maintenance:`. `known` holds every monitor id, also of faulty monitors.
 pub(in crate::config) fn maintenance(
@@ -71,7 +69,7 @@ fn repeated(
     cron: &MapEntry<'_>,
     fields: Fields<'_, '_>,
 ) -> Option<WindowRuns> {
-    let zone = zone(checker, fields);
+    let zone = times::zone(checker, fields);
     let lasts = match fields.get("for") {
         Some(entry) => checker.duration("'for'", &entry.value, WINDOW_MIN..=WINDOW_MAX),
         None => {
@@ -79,24 +77,8 @@ fn repeated(
             None
         }
     };
-    let text = checker.text("'cron'", &cron.value)?;
-    let starts = match starts(&text) {
-        Ok(starts) => starts,
-        Err(why) => {
-            let message = format!("{} is no cron expression: {why}", quoted(&text));
-            let mend = "five fields: minute, hour, day of the month, month, day of the week (0 or 7 is Sunday)";
-            checker.report(Diagnostic::new(cron.value.place, message).help(mend));
-            return None;
-        }
-    };
-    let window = WindowRuns::Repeated { starts: Box::new(starts), zone: zone?, lasts: lasts? };
-    let found = MaintenanceWindow { name: String::new(), matches: Default::default(), runs: window, line: 0 };
-    if found.next_after(DateTime::UNIX_EPOCH, 1).is_empty() {
-        let diagnostic = Diagnostic::new(cron.value.place, format!("{} never comes", quoted(&text)));
-        checker.report(diagnostic.help("no month has such a day; the third field is the day of the month"));
-        return None;
-    }
-    Some(found.runs)
+    let starts = times::cron(checker, cron);
+    Some(WindowRuns::Repeated { starts: Box::new(starts?), zone: zone?, lasts: lasts? })
 }
 
 fn once(checker: &mut Checker<'_>, (what, place): (&str, TextSpan), fields: Fields<'_, '_>) -> Option<WindowRuns> {
@@ -140,19 +122,4 @@ fn moment_of(checker: &mut Checker<'_>, key: &str, entry: &MapEntry<'_>) -> Opti
         checker.report(diagnostic.help("with its offset from UTC, such as `2026-11-27T22:00:00+01:00`"));
     }
     found
-}
-
-fn zone(checker: &mut Checker<'_>, fields: Fields<'_, '_>) -> Option<TimeZone> {
-    let Some(entry) = fields.get("zone") else { return TimeZone::get(ZONE_DEFAULT).ok() };
-    let name = checker.text("a time zone", &entry.value)?;
-    if let Ok(zone) = TimeZone::get(&name) {
-        return Some(zone);
-    }
-    let known: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
-    let diagnostic = Diagnostic::new(entry.value.place, format!("no time zone is called {}", quoted(&name)));
-    checker.report(match similar(&name, known.iter().map(String::as_str)) {
-        Some(word) => diagnostic.help(format!("did you mean '{word}'?")),
-        None => diagnostic.help("a name of the IANA database, such as `Europe/Berlin`"),
-    });
-    None
 }

@@ -31,6 +31,8 @@ pub(super) mod depends_on;
 pub(super) mod runbooks;
 pub(super) mod monitors;
 pub(super) mod webhook_body;
+pub(super) mod times;
+pub(super) mod grouping;
 pub(super) mod receivers;
 pub(super) mod routes;
 pub(super) mod maintenance;

@@ -65,6 +65,8 @@ pub(in crate::config) struct ProcessSection {
     /// Addresses by which Serin knows its own uplink.
     pub control: Vec<Control>,
     /// How long what is remembered is kept.
+    /// Which share of the fleet goes down by one cause, in 0–1, where the file says so.
+    pub common_cause: Option<f64>,
     pub retention: Retention,
     /// By what owners of servers know our probes.
     pub identity: Option<Arc<ProbeIdentity>>,
@@ -105,6 +107,7 @@ pub(in crate::config) fn process(checker: &mut Checker<'_>, node: Option<&Node<'
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
         allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
         control: get("control").map(|entry| control::control(checker, &entry.value)).unwrap_or_default(),
+        common_cause: get("common_cause").and_then(|entry| checker.share("'common_cause'", &entry.value)),
         retention: get("retention").map(|entry| retention(checker, &entry.value)).unwrap_or_default(),
         identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
         heartbeat: get("heartbeat").and_then(|entry| heartbeat::heartbeat(checker, entry)),

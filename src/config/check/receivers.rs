@@ -10,10 +10,10 @@ use url::Url;
 use crate::config::check::addresses::STAND_IN_URL;
 use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::process::mailbox;
-use crate::config::check::{auth, definition, keys, webhook_body};
+use crate::config::check::{auth, definition, grouping, keys, webhook_body};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, NodeValue};
-use crate::domain::receiver::{Channel, Receiver, WebhookForm};
+use crate::domain::receiver::{AtMost, Channel, Receiver, WebhookForm};
 use crate::domain::route::Route;
 use crate::domain::secret::{Address, Secret};
 
@@ -22,6 +22,8 @@ const RECEIVERS_MAX: usize = 1_000;
 /// Secrets of one webhook during a rotation.
 const SECRETS_MAX: usize = 8;
 const ADDRESSES_MAX: usize = 100;
+/// The key of a receiver that is no way to reach it.
+const AT_MOST: &str = "at_most";
 /// Where Slack's methods are.
 const SLACK_API: &str = "https://slack.com/api";
 /// Where PagerDuty takes events, but for its European region.
@@ -59,23 +61,30 @@ pub(in crate::config) fn receivers<'n, 'a: 'n>(
         }
         found.places.insert(entry.key.to_string(), entry.place);
         let Some(name) = checker.id("receiver", &entry.key, entry.place) else { continue };
-        let Some(channel) = channel(checker, entry) else { continue };
+        let Some((channel, at_most)) = receiver(checker, entry) else { continue };
         if matches!(channel, Channel::Email { .. }) && !has_smtp {
             let message = format!("receiver '{name}' is told by mail, and no mail server is named");
             let mend = "add `smtp: { host: …, from: … }` under `serin`";
             checker.report(Diagnostic::new(entry.place, message).help(mend));
         }
-        let mut receiver = Receiver { name, channel, line: entry.place.line, definition_hash: String::new() };
+        let mut receiver = Receiver { name, channel, at_most, line: entry.place.line, definition_hash: String::new() };
         receiver.definition_hash = definition::of_receiver(&receiver).hash();
         found.list.push(Arc::new(receiver));
     }
     found
 }
 
-fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
+fn receiver(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<(Channel, Option<AtMost>)> {
     let what = format!("receiver {}", quoted(&entry.key));
     let fields = checker.fields(&what, &entry.value, "receivers.*")?;
-    let ways: Vec<&MapEntry<'_>> = keys::known("receivers.*").iter().filter_map(|key| fields.get(key)).collect();
+    let at_most = fields.get(AT_MOST).and_then(|entry| grouping::at_most(checker, &what, entry));
+    Some((channel(checker, entry, fields)?, at_most))
+}
+
+fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>, fields: Fields<'_, '_>) -> Option<Channel> {
+    let what = format!("receiver {}", quoted(&entry.key));
+    let ways = keys::known("receivers.*").iter().filter(|key| **key != AT_MOST);
+    let ways: Vec<&MapEntry<'_>> = ways.filter_map(|key| fields.get(key)).collect();
     match ways[..] {
         [] => {
             let diagnostic = Diagnostic::new(entry.place, format!("{what} is reached in no way"));

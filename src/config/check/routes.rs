@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::config::check::checker::{Checker, Fields, similar};
+use crate::config::check::grouping;
 use crate::config::check::process::names;
 use crate::config::check::reach::flag;
 use crate::config::check::receivers::Receivers;
@@ -107,7 +108,9 @@ fn route(
     let escalate = fields.get("escalate").map(|entry| escalations(checker, &what, &entry.value, receivers));
     let to = to.into_iter().map(|(name, _)| name).collect();
     let escalate = escalate.unwrap_or_default();
-    Some(Route { matches, to, fallback, goes_on, remind, escalate, line: node.place.line })
+    let group = fields.get("group").and_then(|entry| grouping::group(checker, &what, entry));
+    let digest = fields.get("digest").and_then(|entry| grouping::digest(checker, &what, entry));
+    Some(Route { matches, to, fallback, goes_on, remind, escalate, group, digest, line: node.place.line })
 }
 
 /// Who is told where nobody took it, by time.

@@ -84,6 +84,7 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         monitors,
         receivers: _,
         routes: _,
+        common_cause,
         maintenance,
         internal,
         runbooks,
@@ -103,6 +104,7 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         windows.iter().map(|window| MaintenanceWindow { line: 0, ..window.clone() }).collect()
     };
     keys.unless("maintenance", &unplaced(maintenance), &unplaced(&new.maintenance));
+    keys.unless("serin.common_cause", common_cause, &new.common_cause);
     keys.unless("serin.internal", internal, &new.internal);
     keys.unless("serin.allow_private", allow_private, &new.allow_private);
     keys.unless("serin.control", control, &new.control);

@@ -17,6 +17,7 @@ fn receiver(name: &str) -> Arc<Receiver> {
     Arc::new(Receiver {
         name: name.to_owned(),
         channel: Channel::Email { to: vec!["sre@example.org".to_owned()] },
+        at_most: None,
         line: 1,
         definition_hash: String::new(),
     })
@@ -59,17 +60,18 @@ fn check_as(row: Row, replayed: bool) {
         external_ref: None,
         over_at: None,
         replayed,
+        together: None,
     };
     let fleet = fleet(row.receivers, &["oncall", "admin"]);
     let receiver = fleet.receiver("oncall").cloned();
     let now = promised_at + chrono::TimeDelta::seconds(row.age_seconds);
-    let (next, stand_ins) = decide(&claim, &row.end, &fleet, receiver.as_deref(), now, 0.5);
+    let (next, tried) = decide(&claim, &row.end, &fleet, receiver.as_deref(), now, 0.5);
     let next = match next {
         NextAttempt::Sent => "sent".to_owned(),
         NextAttempt::Dead => "dead".to_owned(),
         NextAttempt::Retry(at) => format!("in {} s", (at - now).num_seconds()),
     };
-    let stand_ins: Vec<&str> = stand_ins.iter().map(String::as_str).collect();
+    let stand_ins: Vec<&str> = tried[0].stand_ins.iter().map(String::as_str).collect();
     assert_eq!((next.as_str(), &stand_ins[..]), row.expected, "{}", row.sentence);
 }
 
@@ -129,9 +131,11 @@ fn outgoing(id: &str, at: DateTime<Utc>) -> Outgoing {
         incident_url: None,
         rule: None,
         reproduce: "serin probe docs".to_owned(),
+        group_key: None,
     };
     let payload = message::freeze(&notification);
-    let to = Addressee { receiver: "oncall".to_owned(), receiver_hash: "h".to_owned(), fallback: None };
+    let to =
+        Addressee { receiver: "oncall".to_owned(), receiver_hash: "h".to_owned(), fallback: None, gathering: None };
     Outgoing { notification, payload, to: vec![to] }
 }
 
@@ -177,7 +181,7 @@ async fn a_claim_that_grew_old_writes_nothing_and_is_claimed_anew() {
 
     let again = store.claim(now, claiming.clone()).await.unwrap().remove(0);
     assert_ne!(again.lease, claim.lease, "it is another claim");
-    store.hand_back(&claim.delivery, &claim.lease).await.unwrap();
+    store.hand_back(claim.deliveries(), &claim.lease).await.unwrap();
     assert_eq!(store.claim(now, claiming).await.unwrap(), [], "who held it before takes it from nobody");
     let end = worker.deliver(again, (now, lived()), CancellationToken::new()).await;
     assert_eq!(end, Some(true));

@@ -111,7 +111,7 @@ async fn the_reminder_and_the_all_clear_go_out() {
 fn told_at(url: &str) -> Fleet {
     let address = Address { shown: "shown".into(), resolved: Secret::new(url) };
     let channel = Channel::Webhook { url: address, secrets: Vec::new(), form: Box::default() };
-    let receiver = Receiver { name: "ops".into(), channel, line: 1, definition_hash: String::new() };
+    let receiver = Receiver { name: "ops".into(), channel, at_most: None, line: 1, definition_hash: String::new() };
     Fleet {
         receivers: vec![Arc::new(receiver)],
         internal: vec!["ops".into()],

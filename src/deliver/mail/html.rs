@@ -76,7 +76,7 @@ const fn colour(tone: Tone) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deliver::services::samples::{HOSTILE, hostile, opened, resolved};
+    use crate::deliver::services::samples::{HOSTILE, hostile, hostile_group, opened, resolved};
 
     /// What a tag begins with, without its name's end.
     fn tags(page: &str) -> Vec<String> {
@@ -109,18 +109,20 @@ mod tests {
     #[test]
     fn hostile_text_is_text_and_nothing_is_fetched() {
         let ours = ["!doctype", "html", "head", "meta", "title", "body", "div", "p", "span", "h1", "h2", "a", "code"];
-        let page = page(&hostile(), "<b>monitors.yaml</b>:1", "<i>Serin</i>");
-        for tag in tags(&page) {
-            assert!(ours.contains(&tag.as_str()), "no tag is anybody else's: <{tag}");
+        for message in [hostile(), hostile_group()] {
+            let page = page(&message, "<b>monitors.yaml</b>:1", "<i>Serin</i>");
+            for tag in tags(&page) {
+                assert!(ours.contains(&tag.as_str()), "no tag is anybody else's: <{tag}");
+            }
+            for dead in
+                HOSTILE.iter().chain(&["src=", "url(", "http-equiv", "onerror=\"", "javascript:", "<link", "<style"])
+            {
+                assert!(!page.contains(dead), "{dead}: {page}");
+            }
+            let hrefs: Vec<&str> = page.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+            assert!(!hrefs.is_empty() && hrefs.iter().all(|href| href.starts_with("https://")), "{hrefs:?}");
+            assert!(page.len() < 102_000, "readers show it whole: {}", page.len());
         }
-        for dead in
-            HOSTILE.iter().chain(&["src=", "url(", "http-equiv", "onerror=\"", "javascript:", "<link", "<style"])
-        {
-            assert!(!page.contains(dead), "{dead}: {page}");
-        }
-        let hrefs: Vec<&str> = page.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-        assert!(!hrefs.is_empty() && hrefs.iter().all(|href| href.starts_with("https://")), "{hrefs:?}");
-        assert!(page.len() < 102_000, "readers show it whole: {}", page.len());
         let mut odd = opened();
         odd.runbook_url = "javascript:alert(1)".into();
         assert!(!super::page(&odd, "", "").contains("javascript"), "an address that is none leads nowhere");

@@ -71,7 +71,7 @@ fn escape(c: char, into: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deliver::services::samples::{HOSTILE, hostile, opened, resolved, texts, units};
+    use crate::deliver::services::samples::{HOSTILE, hostile, hostile_group, opened, resolved, texts, units};
 
     #[test]
     fn a_message_says_what_someone_woken_at_night_needs() {
@@ -99,20 +99,21 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_text_within_the_limits() {
-        let body = body(&hostile());
-        assert_eq!(serde_json::from_str::<Value>(&body.to_string()).unwrap(), body);
-        let embed = &body["embeds"][0];
-        for text in [&body["content"], &embed["title"], &embed["description"]] {
-            let text = text.as_str().unwrap();
-            for dead in HOSTILE.iter().chain(&["@everyone", "@here", "](", " <@", " *b*", " ||s", " `c"]) {
-                assert!(!text.contains(dead), "{dead}: {text}");
+        for body in [hostile(), hostile_group()].map(|message| body(&message)) {
+            assert_eq!(serde_json::from_str::<Value>(&body.to_string()).unwrap(), body);
+            let embed = &body["embeds"][0];
+            for text in [&body["content"], &embed["title"], &embed["description"]] {
+                let text = text.as_str().unwrap();
+                for dead in HOSTILE.iter().chain(&["@everyone", "@here", "](", " <@", " *b*", " ||s", " `c"]) {
+                    assert!(!text.contains(dead), "{dead}: {text}");
+                }
             }
+            assert!((1..=256).contains(&units(&embed["title"])) && (1..=4096).contains(&units(&embed["description"])));
+            let fields = embed["fields"].as_array().unwrap();
+            assert!(fields.iter().all(|field| (1..=1024).contains(&units(&field["value"]))));
+            let of_fields: usize = fields.iter().flat_map(texts).map(|text| text.encode_utf16().count()).sum();
+            assert!(units(&embed["title"]) + units(&embed["description"]) + of_fields <= 6000);
+            assert!(units(&body["content"]) <= 2000 && fields.len() <= 25);
         }
-        assert!((1..=256).contains(&units(&embed["title"])) && (1..=4096).contains(&units(&embed["description"])));
-        let fields = embed["fields"].as_array().unwrap();
-        assert!(fields.iter().all(|field| (1..=1024).contains(&units(&field["value"]))));
-        let of_fields: usize = fields.iter().flat_map(texts).map(|text| text.encode_utf16().count()).sum();
-        assert!(units(&embed["title"]) + units(&embed["description"]) + of_fields <= 6000);
-        assert!(units(&body["content"]) <= 2000 && fields.len() <= 25);
     }
 }

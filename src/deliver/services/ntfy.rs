@@ -52,7 +52,7 @@ pub(crate) fn topic(address: &Address) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deliver::services::samples::{hostile, opened, resolved, units};
+    use crate::deliver::services::samples::{hostile, hostile_group, opened, resolved, units};
     use crate::domain::secret::Secret;
 
     #[test]
@@ -73,13 +73,14 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_text_within_the_limits() {
-        let body = body(&hostile(), "sre");
-        let whole = body.to_string();
-        assert_eq!(serde_json::from_str::<Value>(&whole).unwrap(), body);
-        assert!(whole.len() <= 16_384, "ntfy reads no more of a body: {}", whole.len());
-        assert!(body["message"].as_str().unwrap().len() <= 4096 && units(&body["title"]) <= 200);
-        assert!(!whole.contains('\u{202e}') && !whole.contains("\\r"));
-        assert!(body.get("markdown").is_none(), "Markdown is not asked for");
+        for body in [hostile(), hostile_group()].map(|message| body(&message, "sre")) {
+            let whole = body.to_string();
+            assert_eq!(serde_json::from_str::<Value>(&whole).unwrap(), body);
+            assert!(whole.len() <= 16_384, "ntfy reads no more of a body: {}", whole.len());
+            assert!(body["message"].as_str().unwrap().len() <= 4096 && units(&body["title"]) <= 200);
+            assert!(!whole.contains('\u{202e}') && !whole.contains("\\r"));
+            assert!(body.get("markdown").is_none(), "Markdown is not asked for");
+        }
     }
 
     #[test]

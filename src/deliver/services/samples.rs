@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::deliver::group_message;
 use crate::deliver::message::{Message, MessageEvidence, MessageIncident, MessageMonitor, MessageRule};
 
 /// What no service may be handed as it stands.
@@ -45,6 +46,7 @@ pub(in crate::deliver) fn opened() -> Message {
         severity: "page".into(),
         resolves_when: Some("two good beats in a row".into()),
         acknowledge_url: Some("https://serin.example/take/i-1/oncall/1800000000/mark".into()),
+        group: None,
     }
 }
 
@@ -86,6 +88,17 @@ pub(in crate::deliver) fn hostile() -> Message {
     incident.subject = text.clone();
     incident.acknowledged_by = Some(text);
     message
+}
+
+/// Several such incidents as one message.
+pub(in crate::deliver) fn hostile_group() -> Message {
+    let other = |nth: usize| {
+        let mut message = hostile();
+        message.incident.as_mut().unwrap().id = format!("i-{nth}");
+        message
+    };
+    let members: Vec<Message> = (0..40).map(other).collect();
+    group_message::of("b-1", &hostile().summary, &members, Some("https://serin.example"))
 }
 
 /// Every string of a body, but for keys.

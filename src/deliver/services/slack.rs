@@ -105,7 +105,7 @@ fn escape(c: char, into: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deliver::services::samples::{HOSTILE, hostile, opened, resolved, texts, units};
+    use crate::deliver::services::samples::{HOSTILE, hostile, hostile_group, opened, resolved, texts, units};
 
     #[test]
     fn a_message_says_what_someone_woken_at_night_needs() {
@@ -133,19 +133,20 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_text_within_the_limits() {
-        let body = body(&hostile());
-        assert_eq!(serde_json::from_str::<Value>(&body.to_string()).unwrap(), body);
-        for text in texts(&body) {
-            for dead in HOSTILE.iter().chain(&["<!", "<@", "@channel", "@here", "@everyone", "]("]) {
-                assert!(!text.contains(dead), "{dead}: {text}");
+        for body in [hostile(), hostile_group()].map(|message| body(&message)) {
+            assert_eq!(serde_json::from_str::<Value>(&body.to_string()).unwrap(), body);
+            for text in texts(&body) {
+                for dead in HOSTILE.iter().chain(&["<!", "<@", "@channel", "@here", "@everyone", "]("]) {
+                    assert!(!text.contains(dead), "{dead}: {text}");
+                }
             }
-        }
-        assert!(units(&body["text"]) <= 4000);
-        let blocks = body["blocks"].as_array().unwrap();
-        assert!(blocks.len() <= 50);
-        for block in blocks {
-            let most = if block["type"] == "header" { 150 } else { 3000 };
-            assert!((1..=most).contains(&units(&block["text"]["text"])), "{block}");
+            assert!(units(&body["text"]) <= 4000);
+            let blocks = body["blocks"].as_array().unwrap();
+            assert!(blocks.len() <= 50);
+            for block in blocks {
+                let most = if block["type"] == "header" { 150 } else { 3000 };
+                assert!((1..=most).contains(&units(&block["text"]["text"])), "{block}");
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ fn escape(c: char, into: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deliver::services::samples::{HOSTILE, hostile, opened, resolved, texts};
+    use crate::deliver::services::samples::{HOSTILE, hostile, hostile_group, opened, resolved, texts};
 
     #[test]
     fn a_message_says_what_someone_woken_at_night_needs() {
@@ -112,16 +112,17 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_text_within_the_limits() {
-        let body = body(&hostile());
-        let whole = body.to_string();
-        assert_eq!(serde_json::from_str::<Value>(&whole).unwrap(), body);
-        assert!(whole.len() <= 28_000 && whole.encode_utf16().count() <= BODY_MAX, "{}", whole.len());
-        for text in texts(&body) {
-            for dead in HOSTILE.iter().chain(&["@everyone", "@here", "<@", "<!"]) {
-                assert!(!text.contains(dead), "{dead}: {text}");
+        for body in [hostile(), hostile_group()].map(|message| body(&message)) {
+            let whole = body.to_string();
+            assert_eq!(serde_json::from_str::<Value>(&whole).unwrap(), body);
+            assert!(whole.len() <= 28_000 && whole.encode_utf16().count() <= BODY_MAX, "{}", whole.len());
+            for text in texts(&body) {
+                for dead in HOSTILE.iter().chain(&["@everyone", "@here", "<@", "<!"]) {
+                    assert!(!text.contains(dead), "{dead}: {text}");
+                }
             }
+            assert!(!whole.contains("\"TextBlock\""), "no block reads Markdown");
+            assert!(!whole.contains("entities"), "nobody is mentioned");
         }
-        assert!(!whole.contains("\"TextBlock\""), "no block reads Markdown");
-        assert!(!whole.contains("entities"), "nobody is mentioned");
     }
 }

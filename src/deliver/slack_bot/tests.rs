@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::deliver::attempt::Frozen;
 use crate::deliver::channel::ChannelSender;
+use crate::deliver::message::MessageGroup;
 use crate::deliver::services::samples::{hostile, opened, resolved, texts};
 use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::Fleet;
@@ -61,7 +62,8 @@ impl Stage {
             token: Secret::new("xoxb-geheim"),
             channel: "C0123".to_owned(),
         };
-        let receiver = Receiver { name: "chat".to_owned(), channel, line: 1, definition_hash: String::new() };
+        let receiver =
+            Receiver { name: "chat".to_owned(), channel, at_most: None, line: 1, definition_hash: String::new() };
         Self { slack, sender: ChannelSender::new().unwrap(), receiver, known: None }
     }
 
@@ -182,5 +184,25 @@ async fn hostile_text_stays_text() {
         for dead in ["<!", "<@", "@channel", "@here", "@everyone", "]("] {
             assert!(!text.contains(dead), "{dead}: {text}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_incidents_stays_and_what_follows_stands_in_its_thread() {
+    let mut stage = Stage::new().await;
+    let first = "ts 1700000000.000001";
+    let list = |event: &str| Message {
+        group: Some(MessageGroup { key: "team=docs".into(), url: None }),
+        ..self::event(event, "page")
+    };
+    let rows = [
+        (list("incident.opened"), "chat.postMessage".to_owned(), "several incidents are one message"),
+        (list("incident.updated"), format!("chat.postMessage thread_{first}"), "the next list takes no place of it"),
+        (event("incident.updated", "page"), format!("chat.postMessage thread_{first}"), "nor does one of them"),
+        (resolved(), format!("chat.postMessage thread_{first}"), "nor its end"),
+    ];
+    for (message, call, sentence) in rows {
+        assert_eq!(stage.tell(&message).await, AttemptEnd::Accepted, "{sentence}");
+        assert_eq!(stage.calls(), [call], "{sentence}");
     }
 }

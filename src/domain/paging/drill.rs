@@ -68,6 +68,7 @@ impl Drill {
             incident_url: None,
             rule: None,
             reproduce: String::new(),
+            group_key: None,
         }
     }
 }

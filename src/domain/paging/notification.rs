@@ -44,6 +44,25 @@ pub struct Notification {
     pub rule: Option<RulePlace>,
     /// The command that repeats the probe; empty where there is none.
     pub reproduce: String,
+    /// What its route puts together with others, such as `team=docs`.
+    pub group_key: Option<String>,
+}
+
+impl Notification {
+    /// Whether it wakes somebody.
+    pub const fn is_loud(&self) -> bool {
+        matches!(self.severity, Severity::Page)
+            && matches!(self.event, Event::IncidentOpened | Event::IncidentReminder | Event::IncidentEscalated)
+    }
+
+    /// Whether it goes out however many messages there were: a new page, and the end of anything.
+    pub const fn is_never_held_up(&self) -> bool {
+        match self.event {
+            Event::IncidentOpened => matches!(self.severity, Severity::Page),
+            Event::IncidentResolved => true,
+            _ => false,
+        }
+    }
 }
 
 /// What a message shows of a monitor.

@@ -34,6 +34,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("holds", include_str!("../../../migrations/sqlite/0014_holds.sql")),
     ("silences", include_str!("../../../migrations/sqlite/0015_silences.sql")),
     ("ledger", include_str!("../../../migrations/sqlite/0016_ledger.sql")),
+    ("grouping", include_str!("../../../migrations/sqlite/0017_grouping.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

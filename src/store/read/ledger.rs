@@ -79,6 +79,10 @@ pub struct DeliveryLine {
     pub last: Option<String>,
     /// Whether what it tells is over: its incident ended, or it never had one.
     pub is_over: bool,
+    /// Under which key it waited, or waits, for others, where it goes to people together with them.
+    pub group_key: Option<String>,
+    /// How many others its message holds, once it was made.
+    pub together_with: u32,
 }
 
 /// One try of a delivery.
@@ -103,7 +107,8 @@ macro_rules! deliveries {
             "SELECT d.id, d.notification, d.incident, n.event, d.sequence, d.receiver, d.fallback_of, d.state, ",
             "d.created_at, CASE WHEN d.state = 'pending' THEN d.next_at END, d.attempts, a.ended_at, ",
             "CASE a.ended WHEN 'accepted' THEN 'ok' ELSE a.note END, ",
-            "NOT EXISTS (SELECT 1 FROM incidents i WHERE i.id = d.incident AND i.resolved_at IS NULL) ",
+            "NOT EXISTS (SELECT 1 FROM incidents i WHERE i.id = d.incident AND i.resolved_at IS NULL), ",
+            "NULLIF(d.group_key, ''), (SELECT COUNT(*) FROM deliveries t WHERE t.batch = d.batch AND t.id <> d.id) ",
             "FROM deliveries d JOIN notifications n ON n.id = d.notification ",
             "LEFT JOIN attempts a ON a.delivery = d.id ",
             "AND a.number = (SELECT MAX(number) FROM attempts WHERE delivery = d.id) WHERE ",
@@ -188,5 +193,7 @@ fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
         last_at: timestamp_or_none(row, 11)?,
         last: row.try_get(12)?,
         is_over: row.try_get(13)?,
+        group_key: row.try_get(14)?,
+        together_with: row.try_get(15)?,
     })
 }

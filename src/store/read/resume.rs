@@ -9,6 +9,7 @@ use sqlx::sqlite::SqliteRow;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::ToolsSeen;
+use crate::domain::paging::gathering::{self, COMMON_PACE, Gathering};
 use crate::domain::protocol::Era;
 use crate::domain::signal::{HeldBy, Phase, Signal, SignalState};
 use crate::domain::tools::{Listing, ToolSeen};
@@ -113,15 +114,19 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn told(&self, incident: &str) -> Result<Vec<Addressee>, StoreError> {
         let rows = sqlx::query(
-            "SELECT receiver, MAX(receiver_hash), MAX(fallback) FROM deliveries WHERE incident = $1 \
+            "SELECT receiver, MAX(receiver_hash), MAX(fallback), MAX(CASE WHEN group_key = $2 THEN '' ELSE group_key END) FROM deliveries WHERE incident = $1 \
              GROUP BY receiver ORDER BY MIN(created_at), receiver",
         )
         .bind(incident)
+        .bind(gathering::TOO_MANY)
         .fetch_all(&self.readers)
         .await?;
         rows.iter()
             .map(|row| {
-                Ok(Addressee { receiver: row.try_get(0)?, receiver_hash: row.try_get(1)?, fallback: row.try_get(2)? })
+                let key: &str = row.try_get(3)?;
+                let gathering = gathering::sticks(key).then(|| Gathering { key: key.to_owned(), pace: COMMON_PACE });
+                let (receiver, receiver_hash, fallback) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+                Ok(Addressee { receiver, receiver_hash, fallback, gathering })
             })
             .collect()
     }

@@ -7,6 +7,7 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Stage, ToolsSeen};
 use crate::domain::outcome::{Judged, Verdict};
+use crate::domain::paging::gathering::Gathering;
 use crate::domain::paging::hold::TellingHold;
 use crate::domain::paging::notification::Notification;
 use crate::domain::protocol::{Era, Transport};
@@ -273,6 +274,8 @@ pub struct Addressee {
     pub receiver_hash: String,
     /// Name of the receiver that hears of it where this one cannot be reached.
     pub fallback: Option<String>,
+    /// With what it waits to be told; none: it goes at once, alone.
+    pub gathering: Option<Gathering>,
 }
 
 /// A list of tools that becomes the accepted one.

@@ -33,7 +33,10 @@ pub(in crate::store) fn written(matches: &Match) -> String {
 }
 
 /// The match of a text.
-pub(in crate::store) fn read(text: &str) -> Result<Match, StoreError> {
+///
+/// # Errors
+/// Where it is none of ours.
+pub(crate) fn read(text: &str) -> Result<Match, StoreError> {
     let unreadable = |what: &dyn std::fmt::Display| StoreError::Unreadable(format!("matchers of a silence: {what}"));
     let written: Written = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
     fn all<T>(slugs: &[String], of: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, &str> {

@@ -7,7 +7,7 @@
 pub(in crate::store) mod error;
 pub(in crate::store) mod column;
 pub(in crate::store) mod incident_memory;
-pub(in crate::store) mod matchers;
+pub(crate) mod matchers;
 pub(in crate::store) mod rows;
 pub(in crate::store) mod beat_rows;
 pub(in crate::store) mod known_texts;

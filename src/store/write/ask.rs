@@ -103,8 +103,8 @@ impl Store {
     ///
     /// # Errors
     /// Where the database does not answer; it is then due again after its lease.
-    pub async fn hand_back(&self, delivery: &str, lease: &str) -> Result<(), StoreError> {
-        let work = Work::HandBack { delivery: delivery.to_owned(), lease: lease.to_owned() };
+    pub async fn hand_back(&self, deliveries: Vec<String>, lease: &str) -> Result<(), StoreError> {
+        let work = Work::HandBack { deliveries, lease: lease.to_owned() };
         self.ask(work).await.map(drop)
     }
 

@@ -7,8 +7,10 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::paging::delivery::FALLBACK_AFTER;
+use crate::domain::paging::gathering::{Gathered, TOO_MANY};
+use crate::domain::paging::notification::Notification;
 use crate::domain::reason::Severity;
-use crate::store::values::change_set::Outgoing;
+use crate::store::values::change_set::{Addressee, Outgoing};
 use crate::store::values::column::new_id;
 
 /// Overdue promises whose fallback one turn wakes.
@@ -30,6 +32,8 @@ pub(in crate::store) async fn promise(
         sequence: notification.sequence,
         severity: notification.severity.slug(),
         now: notification.at,
+        due: notification.at,
+        group_key: "",
         fallback: None,
         fallback_at: None,
         fallback_of: None,
@@ -39,16 +43,59 @@ pub(in crate::store) async fn promise(
         promise.receiver = &addressee.receiver;
         promise.receiver_hash = &addressee.receiver_hash;
         promise.fallback = addressee.fallback.as_deref();
+        promise.due = due(connection, notification, addressee).await?;
+        promise.group_key = addressee.gathering.as_ref().map_or("", |gathering| &gathering.key);
         promise.fallback_at =
-            addressee.fallback.as_ref().filter(|_| wakes_fallback).map(|_| notification.at + FALLBACK_AFTER);
+            addressee.fallback.as_ref().filter(|_| wakes_fallback).map(|_| promise.due + FALLBACK_AFTER);
         write_promise(connection, &promise).await?;
+        if notification.is_never_held_up() {
+            hold_up_no_longer(connection, &promise).await?;
+        }
     }
     let Some(incident) = incident else { return Ok(()) };
-    (promise.fallback, promise.fallback_at) = (None, None);
+    (promise.fallback, promise.fallback_at, promise.due) = (None, None, notification.at);
     for (receiver, hash, of) in stand_ins_of(connection, incident).await? {
-        let stand_in = Promise { receiver: &receiver, receiver_hash: &hash, fallback_of: Some(&of), ..promise };
+        let key = outgoing.to.iter().find(|to| to.receiver == of).and_then(|to| to.gathering.as_ref());
+        let group_key = key.map_or("", |gathering| &gathering.key);
+        let stand_in =
+            Promise { receiver: &receiver, receiver_hash: &hash, group_key, fallback_of: Some(&of), ..promise };
         write_promise(connection, &stand_in).await?;
     }
+    Ok(())
+}
+
+/// When a receiver is to be told: at once, or together with what waits for it under the same key.
+async fn due(
+    connection: &mut SqliteConnection,
+    notification: &Notification,
+    addressee: &Addressee,
+) -> Result<DateTime<Utc>, sqlx::Error> {
+    let Some(gathering) = &addressee.gathering else { return Ok(notification.at) };
+    let row = sqlx::query(
+        "SELECT (SELECT MIN(next_at) FROM deliveries WHERE receiver = $1 AND group_key = $2 AND state = 'pending' \
+         AND group_key <> '' AND batch IS NULL), \
+         (SELECT MAX(sent_at) FROM deliveries WHERE receiver = $1 AND group_key = $2 AND group_key <> '')",
+    )
+    .bind(&addressee.receiver)
+    .bind(&gathering.key)
+    .fetch_one(connection)
+    .await?;
+    let moment = |micros: Option<i64>| micros.and_then(DateTime::from_timestamp_micros);
+    let gathered = Gathered { due: moment(row.try_get(0)?), told_at: moment(row.try_get(1)?) };
+    Ok(gathering.pace.due(notification.is_loud(), gathered, notification.at))
+}
+
+/// What had to wait of an incident because there were too many messages goes ahead of what may not wait.
+async fn hold_up_no_longer(connection: &mut SqliteConnection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE deliveries SET next_at = MIN(next_at, $2), promised_at = MIN(promised_at, $2) WHERE order_key = $1 \
+         AND state = 'pending' AND group_key = $3 AND batch IS NULL",
+    )
+    .bind(promise.order_key())
+    .bind(promise.now.timestamp_micros())
+    .bind(TOO_MANY)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
@@ -80,9 +127,10 @@ pub(in crate::store) async fn wake(
 ) -> Result<(), sqlx::Error> {
     let unclosed_sessions = sqlx::query(
         // Apart, so that each finds its rows by an index.
-        "SELECT id, notification, incident, sequence, severity, receiver FROM deliveries WHERE id = $1 \
+        "SELECT id, notification, incident, sequence, severity, receiver, group_key FROM deliveries WHERE id = $1 \
          UNION ALL \
-         SELECT later.id, later.notification, later.incident, later.sequence, later.severity, later.receiver \
+         SELECT later.id, later.notification, later.incident, later.sequence, later.severity, later.receiver, \
+         later.group_key \
          FROM deliveries d JOIN deliveries later ON later.order_key = d.order_key AND later.sequence > d.sequence \
          AND later.state <> 'sent' WHERE d.id = $1",
     )
@@ -98,6 +146,8 @@ pub(in crate::store) async fn wake(
             sequence: row.try_get(3)?,
             severity: row.try_get(4)?,
             now,
+            due: now,
+            group_key: row.try_get(6)?,
             fallback: None,
             fallback_at: None,
             fallback_of: Some(row.try_get(5)?),
@@ -120,9 +170,19 @@ struct Promise<'a> {
     sequence: u32,
     severity: &'a str,
     now: DateTime<Utc>,
+    /// When it is to be brought: now, or together with others.
+    due: DateTime<Utc>,
+    /// Under which key it waits for them; empty: it goes alone.
+    group_key: &'a str,
     fallback: Option<&'a str>,
     fallback_at: Option<DateTime<Utc>>,
     fallback_of: Option<&'a str>,
+}
+
+impl Promise<'_> {
+    fn order_key(&self) -> String {
+        format!("{}/{}", self.incident.unwrap_or(self.notification), self.receiver)
+    }
 }
 
 async fn write_notification(
@@ -173,12 +233,11 @@ async fn stand_ins_of(
 }
 
 async fn write_promise(connection: &mut SqliteConnection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
-    let order_key = format!("{}/{}", promise.incident.unwrap_or(promise.notification), promise.receiver);
     let now = promise.now.timestamp_micros();
     sqlx::query(
         "INSERT INTO deliveries (id, notification, incident, receiver, receiver_hash, order_key, sequence, severity, \
-         state, created_at, promised_at, next_at, fallback, fallback_at, fallback_of) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $9, $9, $10, $11, $12) \
+         state, created_at, promised_at, next_at, fallback, fallback_at, fallback_of, group_key) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $13, $13, $10, $11, $12, $14) \
          ON CONFLICT (notification, receiver) DO NOTHING",
     )
     .bind(new_id(promise.now))
@@ -186,13 +245,15 @@ async fn write_promise(connection: &mut SqliteConnection, promise: &Promise<'_>)
     .bind(promise.incident)
     .bind(promise.receiver)
     .bind(promise.receiver_hash)
-    .bind(order_key)
+    .bind(promise.order_key())
     .bind(promise.sequence)
     .bind(promise.severity)
     .bind(now)
     .bind(promise.fallback)
     .bind(promise.fallback_at.map(|at| at.timestamp_micros()))
     .bind(promise.fallback_of)
+    .bind(promise.due.timestamp_micros())
+    .bind(promise.group_key)
     .execute(connection)
     .await?;
     Ok(())

@@ -3,7 +3,8 @@
 //! Read `handle` (the open database), `writer` (the one that writes), `work` and `ask` (what it can be asked), `gather`
 //! (how long it waits, so that many share a commit); `append` the beats,
 //! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing`
-//! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes, `silence` what nobody wants to hear of, `config_history` what
+//! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes and `together` what goes
+//! in one message, `silence` what nobody wants to hear of, `config_history` what
 //! people and files say; `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
 //! steps in the writer; `maintenance_requests` asks for them).
 
@@ -16,6 +17,7 @@ pub(crate) mod config_history;
 pub mod probe_memory;
 pub(crate) mod listing;
 pub(crate) mod transcript;
+pub mod together;
 pub mod outbox;
 pub(crate) mod seal;
 pub(crate) mod retain;

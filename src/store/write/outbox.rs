@@ -16,11 +16,13 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::domain::paging::delivery::{AttemptEnd, DeliveryState, FALLBACK_AFTER};
 use crate::domain::reason::Severity;
+use crate::domain::receiver::AtMost;
 use crate::store::file::readers::Readers;
 use crate::store::read::firing;
 use crate::store::values::column::{new_id, timestamp, timestamp_from, word};
 use crate::store::values::error::StoreError;
 use crate::store::write::enqueue::wake;
+use crate::store::write::together::{self, Companion, Lead, hold_up};
 
 /// How long a claim holds: three times the 10 s an attempt may take, so that it never ends under one.
 pub const LEASE: TimeDelta = TimeDelta::seconds(30);
@@ -57,6 +59,10 @@ pub struct Claiming {
     pub proven: HashSet<String>,
     /// Promises in flight by receiver.
     pub in_flight: HashMap<String, usize>,
+    /// Receivers that people read, so that several promises may be kept by one message.
+    pub people: HashSet<String>,
+    /// How many messages a receiver wants at most.
+    pub at_most: HashMap<String, AtMost>,
     /// Ids of the promises in flight: never claimed twice, even where recording their end takes longer than the lease.
     pub busy: HashSet<String>,
 }
@@ -65,6 +71,10 @@ impl Claiming {
     /// Promises of a receiver that may be in flight at once.
     fn most(&self, receiver: &str) -> usize {
         if self.proven.contains(receiver) { self.per_receiver } else { self.per_unproven }
+    }
+
+    fn room(&self, receiver: &str) -> usize {
+        self.most(receiver).saturating_sub(self.in_flight.get(receiver).copied().unwrap_or_default())
     }
 
     fn full_receivers(&self) -> String {
@@ -104,13 +114,39 @@ pub struct Claim {
     pub over_at: Option<DateTime<Utc>>,
     /// Whether somebody had it brought once more.
     pub replayed: bool,
+    /// What else is kept by the same message.
+    pub together: Option<Together>,
+}
+
+/// What is kept by one message with a promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Together {
+    /// The message's id, constant over attempts.
+    pub id: String,
+    /// Under which key they waited.
+    pub key: String,
+    /// The others; none where the promise waited alone.
+    pub others: Vec<Companion>,
+}
+
+impl Claim {
+    /// The others that are kept by the same message.
+    pub fn others(&self) -> &[Companion] {
+        self.together.as_ref().map_or(&[], |together| &together.others)
+    }
+
+    /// All that is kept by it, by delivery.
+    pub fn deliveries(&self) -> Vec<String> {
+        let others = self.others().iter().map(|other| &other.delivery);
+        std::iter::once(&self.delivery).chain(others).cloned().collect()
+    }
 }
 
 /// How a try ended and what follows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempted {
-    /// Id of the delivery, a UUIDv7.
-    pub delivery: String,
+    /// The deliveries that were tried in one message, at least one.
+    pub deliveries: Vec<TriedDelivery>,
     /// The claim under which it was tried.
     pub lease: String,
     /// When the try began.
@@ -123,6 +159,13 @@ pub struct Attempted {
     pub external_ref: Option<String>,
     /// Done, tried again, or given up.
     pub next: NextAttempt,
+}
+
+/// One delivery of a try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriedDelivery {
+    /// Its id.
+    pub id: String,
     /// Receivers that hear of it, and of all that follows on its order key, from now on.
     pub stand_ins: Vec<String>,
 }
@@ -211,14 +254,21 @@ pub(in crate::store) async fn claim(
             .await?;
     let mut due: Vec<(i64, String)> = Vec::new();
     for row in receivers {
-        due.extend(due_for(connection, now, claiming, row.try_get(0)?).await?);
+        let receiver: &str = row.try_get(0)?;
+        let mut room = claiming.room(receiver);
+        if let Some(at_most) = claiming.at_most.get(receiver).filter(|_| room > 0) {
+            let in_flight = claiming.in_flight.get(receiver).copied().unwrap_or_default();
+            let people = (receiver, claiming.people.contains(receiver));
+            room = room.min(hold_up(connection, people, (*at_most, in_flight), now).await?);
+        }
+        due.extend(due_for(connection, now, claiming, (receiver, room)).await?);
     }
     // The longest due first, so that many receivers that hang do not starve the last of the alphabet.
     due.sort();
     let lease = new_id(now);
     let mut claims = Vec::new();
     for (_, id) in due.into_iter().take(claiming.limit) {
-        claims.extend(lend(connection, &id, &lease, now).await?);
+        claims.extend(lend(connection, (&id, &lease), claiming, now).await?);
     }
     Ok(claims)
 }
@@ -228,10 +278,8 @@ async fn due_for(
     connection: &mut SqliteConnection,
     now: DateTime<Utc>,
     claiming: &Claiming,
-    receiver: &str,
+    (receiver, room): (&str, usize),
 ) -> Result<Vec<(i64, String)>, sqlx::Error> {
-    let in_flight = claiming.in_flight.get(receiver).copied().unwrap_or_default();
-    let room = claiming.most(receiver).saturating_sub(in_flight);
     if room == 0 {
         return Ok(Vec::new());
     }
@@ -284,24 +332,38 @@ pub(in crate::store) async fn reckon_anew(
 
 async fn lend(
     connection: &mut SqliteConnection,
-    id: &str,
-    lease: &str,
+    (id, lease): (&str, &str),
+    claiming: &Claiming,
     now: DateTime<Utc>,
 ) -> Result<Option<Claim>, StoreError> {
+    let until = now + LEASE;
     let row = sqlx::query(
         "UPDATE deliveries SET lease = $2, lease_until = $3 WHERE id = $1 AND state = 'pending' AND lease_until <= $4 \
          RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), \
-         receiver, fallback, severity, lease, tries, promised_at, attempts > tries",
+         receiver, fallback, severity, lease, tries, promised_at, attempts > tries, group_key, batch",
     )
     .bind(id)
     .bind(lease)
-    .bind((now + LEASE).timestamp_micros())
+    .bind(until.timestamp_micros())
     .bind(now.timestamp_micros())
     .fetch_optional(&mut *connection)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let external_ref = firing::external_ref(connection, id).await?;
-    Ok(Some(Claim { external_ref, over_at: firing::over_at(connection, id).await?, ..claim_from(&row)? }))
+    let mut claim = claim_from(&row)?;
+    let (group_key, batch): (&str, Option<&str>) = (row.try_get(10)?, row.try_get(11)?);
+    if !group_key.is_empty() && claiming.people.contains(&claim.receiver) {
+        let lead = Lead { delivery: id, receiver: &claim.receiver, group_key, batch };
+        let (id, others) = together::gather(connection, lead, (lease, until), now).await?;
+        claim.together = Some(Together { id, key: group_key.to_owned(), others });
+    }
+    for delivery in claim.deliveries() {
+        claim.external_ref = firing::external_ref(connection, &delivery).await?;
+        if claim.external_ref.is_some() {
+            break;
+        }
+    }
+    claim.over_at = firing::over_at(connection, id).await?;
+    Ok(Some(claim))
 }
 
 fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
@@ -319,28 +381,42 @@ fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
         over_at: None,
         // Only a replay counts tries anew.
         replayed: row.try_get(9)?,
+        together: None,
     })
 }
 
 /// Hands back a claim that came to nothing; see `Store::hand_back`. Only its holder can.
 pub(in crate::store) async fn hand_back(
     connection: &mut SqliteConnection,
-    delivery: &str,
+    deliveries: &[String],
     lease: &str,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE id = $1 AND lease = $2 AND state = 'pending'",
-    )
-    .bind(delivery)
-    .bind(lease)
-    .execute(connection)
-    .await?;
+    for delivery in deliveries {
+        sqlx::query(
+            "UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE id = $1 AND lease = $2 AND state = 'pending'",
+        )
+        .bind(delivery)
+        .bind(lease)
+        .execute(&mut *connection)
+        .await?;
+    }
     Ok(())
 }
 
-/// Records a try; see `Store::attempted`.
+/// Records a try, of all that was in its message; see `Store::attempted`.
 pub(in crate::store) async fn attempted(
     connection: &mut SqliteConnection,
+    attempted: &Attempted,
+) -> Result<(), sqlx::Error> {
+    for delivery in &attempted.deliveries {
+        tried(connection, delivery, attempted).await?;
+    }
+    Ok(())
+}
+
+async fn tried(
+    connection: &mut SqliteConnection,
+    TriedDelivery { id: delivery, stand_ins }: &TriedDelivery,
     attempted: &Attempted,
 ) -> Result<(), sqlx::Error> {
     let (ended, note) = match &attempted.end {
@@ -352,7 +428,7 @@ pub(in crate::store) async fn attempted(
         "INSERT INTO attempts (delivery, number, started_at, ended_at, ended, note) \
          VALUES ($1, (SELECT COALESCE(MAX(number), 0) + 1 FROM attempts WHERE delivery = $1), $2, $3, $4, $5)",
     )
-    .bind(&attempted.delivery)
+    .bind(delivery)
     .bind(attempted.started_at.timestamp_micros())
     .bind(attempted.ended_at.timestamp_micros())
     .bind(ended)
@@ -370,7 +446,7 @@ pub(in crate::store) async fn attempted(
         "UPDATE deliveries SET attempts = attempts + 1, tries = tries + 1, state = $3, next_at = $4, \
          sent_at = COALESCE($5, sent_at), external_ref = COALESCE($6, external_ref), lease = NULL, lease_until = 0 WHERE id = $1 AND (lease = $2 OR $3 = 'sent')",
     )
-    .bind(&attempted.delivery)
+    .bind(delivery)
     .bind(&attempted.lease)
     .bind(attempted.next.state().slug())
     .bind(next_at)
@@ -378,8 +454,8 @@ pub(in crate::store) async fn attempted(
     .bind(&attempted.external_ref)
     .execute(&mut *connection)
     .await?;
-    for stand_in in &attempted.stand_ins {
-        wake(connection, &attempted.delivery, stand_in, attempted.ended_at).await?;
+    for stand_in in stand_ins {
+        wake(connection, delivery, stand_in, attempted.ended_at).await?;
     }
     Ok(())
 }
@@ -391,8 +467,9 @@ pub(in crate::store) async fn replay(
     now: DateTime<Utc>,
 ) -> Result<bool, sqlx::Error> {
     let changed = sqlx::query(
+        // Alone: what it was told with is not told once more.
         "UPDATE deliveries SET state = 'pending', promised_at = $2, next_at = $2, tries = 0, lease = NULL, \
-         lease_until = 0, fallback_at = NULL WHERE id = $1 AND state IN ('dead', 'sent')",
+         lease_until = 0, fallback_at = NULL, group_key = '', batch = NULL WHERE id = $1 AND state IN ('dead', 'sent')",
     )
     .bind(delivery)
     .bind(now.timestamp_micros())

@@ -26,7 +26,7 @@ pub(in crate::store) enum Work {
     },
     Attempted(Box<Attempted>),
     HandBack {
-        delivery: String,
+        deliveries: Vec<String>,
         lease: String,
     },
     WakeFallbacks {

@@ -311,8 +311,8 @@ impl Writer {
                 outbox::attempted(connection, &attempted).await?;
                 CommitAnswer::Done
             }
-            Work::HandBack { delivery, lease } => {
-                outbox::hand_back(connection, &delivery, &lease).await?;
+            Work::HandBack { deliveries, lease } => {
+                outbox::hand_back(connection, &deliveries, &lease).await?;
                 CommitAnswer::Done
             }
             Work::WakeFallbacks { now } => CommitAnswer::Count(enqueue::wake_fallbacks(connection, now).await?),

@@ -9,7 +9,43 @@ use crate::{check, faults, lines, secrets, source, with_monitor, with_sections};
 fn receivers_and_routes() {
     const MAIL: &str =
         "serin: { smtp: { host: h, from: a@b.example } }\nreceivers: { mail: { email: { to: [a@b.example] } } }\n";
-    let rows: [(&str, String, &[&str]); 16] = [
+    let rows: [(&str, String, &[&str]); 22] = [
+        (
+            "a group whose first waits longer than its next",
+            format!("{MAIL}routes: [{{ to: [mail], group: {{ wait: 2m, interval: 1m }} }}]\n"),
+            &["5:24 'group' of route 1 waits longer for the first than for the next => let `interval` be at least `wait`"],
+        ),
+        (
+            "a group that waits longer than a page may",
+            format!("{MAIL}routes: [{{ to: [mail], group: {{ by: [a, a], wait: 11m }} }}]\n"),
+            &[
+                "5:41 label 'a' is named twice => keep one of the two",
+                "5:51 'wait' is out of its range: '11m' => between 1s and 10m",
+            ],
+        ),
+        (
+            "a digest of no time",
+            format!("{MAIL}routes: [{{ to: [mail], digest: {{ zone: Europe/Berlin }} }}]\n"),
+            &["5:24 'digest' of route 1 has no 'cron' => when it is told, such as `cron: \"0 9 * * mon-fri\"`"],
+        ),
+        (
+            "a digest that never comes",
+            format!("{MAIL}routes: [{{ to: [mail], digest: {{ cron: 0 9 31 2 * }} }}]\n"),
+            &["5:40 '0 9 31 2 *' never comes => no month has such a day; the third field is the day of the month"],
+        ),
+        (
+            "a receiver that wants nothing",
+            MAIL.replace("] } } }", "] }, at_most: { messages: 0 } } }") + "routes: [{ to: [mail] }]\n",
+            &[
+                "4:52 'at_most' of receiver 'mail' has no 'per' => such as `per: 10m`",
+                "4:73 'messages' is out of its range: '0' => between 1 and 10000",
+            ],
+        ),
+        (
+            "a share that is always exceeded",
+            format!("{MAIL}routes: [{{ to: [mail] }}]\n").replace("serin: {", "serin: { common_cause: 0%,"),
+            &["3:24 'common_cause' can never be exceeded, or always is: '0%' => above 0% and below 100%"],
+        ),
         (
             "two fallbacks for one receiver",
             format!(

@@ -6,7 +6,7 @@ use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::secret::Secret;
 
 pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
-    let Receiver { name, channel, line: _, definition_hash: _ } = receiver;
+    let Receiver { name, channel, at_most, line: _, definition_hash: _ } = receiver;
     let mut said = Definition::default();
     said.key("").text("receiver").text(name);
     match channel {
@@ -57,6 +57,9 @@ pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
             said.key("pagerduty.url").address(url);
         }
     }
+    said.added("at_most", at_most.as_ref(), |said, at_most| {
+        said.text(&at_most.messages.to_string()).text(&at_most.per.as_millis().to_string())
+    });
     said
 }
 
