@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use croner::Cron;
-use jiff::tz::TimeZone;
-
 /// `group:` of a route: what of it goes to people in one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grouping {
@@ -15,15 +12,6 @@ pub struct Grouping {
     pub wait: Duration,
     /// How long what is no new page waits behind the last message of the group.
     pub interval: Duration,
-}
-
-/// `digest:` of a route: when its notices go to people, all in one message.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Digest {
-    /// The times, by the clock of the zone.
-    pub times: Box<Cron>,
-    /// The zone whose clock counts.
-    pub zone: TimeZone,
 }
 
 impl Default for Grouping {

@@ -18,6 +18,7 @@ pub mod monitor;
 pub mod receiver;
 pub mod grouping;
 pub mod route;
+pub mod recurrence;
 pub mod maintenance;
 pub mod runbooks;
 pub mod fleet;

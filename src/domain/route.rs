@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::domain::grouping::{Digest, Grouping};
+use crate::domain::grouping::Grouping;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::recurrence::Recurrence;
 use crate::domain::signal::Signal;
 
 /// An entry of `routes:`; the first that fits decides, and where it goes on, the next that fits as well.
@@ -27,7 +28,7 @@ pub struct Route {
     /// What of it goes to people in one message.
     pub group: Option<Grouping>,
     /// When its notices go to people.
-    pub digest: Option<Digest>,
+    pub digest: Option<Recurrence>,
     /// The line of the file, from 1.
     pub line: u32,
 }

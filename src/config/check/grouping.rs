@@ -4,11 +4,12 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::config::check::checker::Checker;
-use crate::config::check::times::{cron, zone};
+use crate::config::check::recurrence::recurrence;
 use crate::config::read::diagnostic::{Diagnostic, quoted};
 use crate::config::read::node::MapEntry;
-use crate::domain::grouping::{Digest, Grouping};
+use crate::domain::grouping::Grouping;
 use crate::domain::receiver::AtMost;
+use crate::domain::recurrence::Recurrence;
 
 /// Labels that make a key; nobody tells more apart.
 const LABELS_MAX: usize = 8;
@@ -58,16 +59,14 @@ fn labels(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<St
 }
 
 /// When the notices of a route are told.
-pub(in crate::config) fn digest(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Digest> {
+pub(in crate::config) fn digest(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Recurrence> {
     let what = format!("'digest' of {what}");
     let fields = checker.fields(&what, &entry.value, "routes.digest")?;
-    let zone = zone(checker, fields);
     let Some(times) = fields.get("cron") else {
         checker.missing(&what, entry.place, "cron", "when it is told, such as `cron: \"0 9 * * mon-fri\"`");
         return None;
     };
-    let times = cron(checker, times)?;
-    Some(Digest { times: Box::new(times), zone: zone? })
+    recurrence(checker, times, fields)
 }
 
 /// How many messages a receiver wants.

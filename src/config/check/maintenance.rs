@@ -6,8 +6,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::recurrence::recurrence;
 use crate::config::check::routes::matching;
-use crate::config::check::times;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node};
 use crate::domain::maintenance::{MaintenanceWindow, Stretch, WINDOW_MAX, WindowRuns};
@@ -69,7 +69,6 @@ fn repeated(
     cron: &MapEntry<'_>,
     fields: Fields<'_, '_>,
 ) -> Option<WindowRuns> {
-    let zone = times::zone(checker, fields);
     let lasts = match fields.get("for") {
         Some(entry) => checker.duration("'for'", &entry.value, WINDOW_MIN..=WINDOW_MAX),
         None => {
@@ -77,8 +76,8 @@ fn repeated(
             None
         }
     };
-    let starts = times::cron(checker, cron);
-    Some(WindowRuns::Repeated { starts: Box::new(starts?), zone: zone?, lasts: lasts? })
+    let starts = recurrence(checker, cron, fields);
+    Some(WindowRuns::Repeated { starts: starts?, lasts: lasts? })
 }
 
 fn once(checker: &mut Checker<'_>, (what, place): (&str, TextSpan), fields: Fields<'_, '_>) -> Option<WindowRuns> {

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::domain::grouping::{Digest, Grouping};
-use crate::domain::maintenance::next_starts;
+use crate::domain::grouping::Grouping;
 use crate::domain::reason::Severity;
 use crate::domain::route::{Route, Subject, fitting};
 
@@ -113,7 +112,7 @@ impl Wanted<'_> {
             return under(COMMON_CAUSE, COMMON_PACE);
         }
         if self.subject.severity == Severity::Notice && (self.is_first || self.told_in == Some(DIGEST)) {
-            let digest = naming().find_map(|route| next_digest(route.digest.as_ref()?, now));
+            let digest = naming().find_map(|route| route.digest.as_ref()?.next_after(now, 1).into_iter().next());
             if let Some(at) = digest {
                 return under(DIGEST, Pace::Until(at));
             }
@@ -125,11 +124,6 @@ impl Wanted<'_> {
 /// Whether what follows of an incident that was told under a key goes the same way, whatever the routes say meanwhile.
 pub fn sticks(key: &str) -> bool {
     !key.is_empty() && key != TOO_MANY
-}
-
-/// When the next digest goes out, UTC.
-pub fn next_digest(digest: &Digest, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    next_starts(&digest.times, &digest.zone, now, 1).into_iter().next()
 }
 
 #[cfg(test)]
@@ -167,8 +161,8 @@ mod tests {
     fn a_person_is_told_together_with_what_the_route_or_the_moment_says() {
         let labels = std::collections::BTreeMap::from([("team".to_owned(), "docs".to_owned())]);
         let group = Some(Grouping { by: vec!["team".to_owned()], ..Grouping::default() });
-        let times = Box::new(crate::domain::maintenance::starts("0 9 * * *").unwrap());
-        let digest = Some(Digest { times, zone: jiff::tz::TimeZone::UTC });
+        let times = crate::domain::recurrence::parsed("0 9 * * *").unwrap();
+        let digest = Some(crate::domain::recurrence::Recurrence::new(times, jiff::tz::TimeZone::UTC));
         let to = vec!["chat".to_owned()];
         let route = Route { to, group, digest, line: 7, ..Route::default() };
         let plain = Route { group: None, digest: None, ..route.clone() };
