@@ -91,8 +91,8 @@ async fn outbox(context: &LoopContext, now: DateTime<Utc>) {
 
 /// Receivers that keep failing: told once to `internal` and to the fallback of each, and when all take messages again.
 fn failing(context: &LoopContext, behind: &[Behind], now: DateTime<Utc>) {
-    // What was never tried waits for us, after a pause of ours or in a long queue.
-    let is_failing = |one: &&Behind| one.since <= now - FAILING_AFTER && !one.why.is_empty();
+    // What was never tried waits for us, after a pause of ours or in a long queue; what came of drills has an alert of its own.
+    let is_failing = |one: &&Behind| one.since <= now - FAILING_AFTER && !one.why.is_empty() && !one.is_drill;
     let failing: Vec<&Behind> = behind.iter().filter(is_failing).collect();
     context.live.metrics().set_receivers_failing(failing.iter().map(|one| one.receiver.clone()).collect());
     if failing.is_empty() {

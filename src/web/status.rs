@@ -310,8 +310,13 @@ mod tests {
         let calm = || RecentBeats { over: Duration::from_secs(300), late: vec![99, 0, 0], missed: 0 };
         let since = DateTime::UNIX_EPOCH;
         let waiting = |receivers: &[&str]| {
-            let behind =
-                |name: &&str| Behind { receiver: (*name).to_owned(), waiting: 2, since, why: "HTTP 503".to_owned() };
+            let behind = |name: &&str| Behind {
+                receiver: (*name).to_owned(),
+                waiting: 2,
+                since,
+                why: "HTTP 503".to_owned(),
+                is_drill: false,
+            };
             let behind = receivers.iter().map(behind).collect();
             Some(Backlog { pending: 2_208, oldest: Some(since), dead: 0, behind })
         };

@@ -39,11 +39,13 @@ pub struct Behind {
     pub since: DateTime<Utc>,
     /// What came of the last try of one of them; empty where none was made.
     pub why: String,
+    /// Whether all of them say that nothing is wrong: what came of a drill is told by itself.
+    pub is_drill: bool,
 }
 
 impl std::fmt::Display for Behind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { receiver, waiting, since, why } = self;
+        let Self { receiver, waiting, since, why, is_drill: _ } = self;
         let deliveries =
             if *waiting == 1 { "1 delivery waits".to_owned() } else { format!("{waiting} deliveries wait") };
         let since = since.format("%Y-%m-%d %H:%M:%S UTC");
@@ -82,7 +84,8 @@ impl Readers {
             "SELECT receiver, COUNT(*), MIN(promised_at) AS since, \
              COALESCE((SELECT a.note FROM attempts a WHERE a.delivery = (SELECT t.id FROM deliveries t \
              WHERE t.state = 'pending' AND t.receiver = d.receiver ORDER BY t.tries DESC LIMIT 1) \
-             ORDER BY a.number DESC LIMIT 1), '') \
+             ORDER BY a.number DESC LIMIT 1), ''), MIN(EXISTS (SELECT 1 FROM notifications n \
+             WHERE n.id = d.notification AND n.event IN ('drill', 'drill.over'))) \
              FROM deliveries d WHERE state = 'pending' GROUP BY receiver \
              HAVING MAX(tries) >= $1 OR since <= $2 ORDER BY since, receiver LIMIT $3",
         )
@@ -94,7 +97,7 @@ impl Readers {
         let behind = |row: &SqliteRow| {
             let waiting: i64 = row.try_get(1)?;
             let (receiver, since, why) = (row.try_get(0)?, timestamp(row, 2)?, row.try_get(3)?);
-            Ok(Behind { receiver, waiting: waiting.unsigned_abs(), since, why })
+            Ok(Behind { receiver, waiting: waiting.unsigned_abs(), since, why, is_drill: row.try_get(4)? })
         };
         rows.iter().map(behind).collect()
     }

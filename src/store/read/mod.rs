@@ -2,7 +2,7 @@
 //!
 //! Read `pages` and `ledger` (deliveries and their tries), then `latency` and `history` (over hours, days and months), `asked` (canaries and their ranks), `resume` and `recent` (what a start needs),
 //! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is), `backlog` (what of
-//! the outbox waits), `holds` and `silences` (why people were not told), `firing` (what they were told that is still open), `circumstances` (by what beats were judged, for a back-test).
+//! the outbox waits), `drills` (what came of each), `holds` and `silences` (why people were not told), `firing` (what they were told that is still open), `circumstances` (by what beats were judged, for a back-test).
 
 pub(in crate::store) mod unsealed;
 pub(crate) mod resume;
@@ -15,6 +15,7 @@ pub(crate) mod figures;
 pub(crate) mod backlog;
 pub(crate) mod holds;
 pub(crate) mod silences;
+pub mod drills;
 pub mod firing;
 pub(crate) mod circumstances;
 pub mod pages;

@@ -1,7 +1,7 @@
 //! What is remembered, and how it stands in columns: timestamps and durations as microseconds, words as their slugs.
 //!
 //! Read `change_set` (what a turn wants remembered), `past` (a beat as it is remembered), `beat_rows` (where a
-//! monitor's rows stand), `known_texts` (which texts are kept already), then `column`, `incident_memory`, `matchers`, `rows` and
+//! monitor's rows stand), `drill_rows` (drills), `known_texts` (which texts are kept already), then `column`, `incident_memory`, `matchers`, `rows` and
 //! `error`.
 
 pub(in crate::store) mod error;
@@ -12,4 +12,5 @@ pub(in crate::store) mod rows;
 pub(in crate::store) mod beat_rows;
 pub(in crate::store) mod known_texts;
 pub mod change_set;
+pub mod drill_rows;
 pub mod past;

@@ -7,6 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::domain::paging::silence::Silence;
+use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::handle::Store;
@@ -149,6 +150,36 @@ impl Store {
     pub async fn give_up(&self, delivery: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let work = Work::GiveUp { delivery: delivery.to_owned(), now };
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Takes note of the drills that the file has, by their ids: what was due before one is known is not told, and one that
+    /// is gone is known no longer.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn know_drills(&self, ids: Vec<String>, now: DateTime<Utc>) -> Result<(), StoreError> {
+        self.ask(Work::KnowDrills { ids, now }).await.map(drop)
+    }
+
+    /// Writes down that a drill is told, with its messages and whom they go to, whole or not at all; false where it was told
+    /// for that moment already.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn begin_drill(&self, run: DrillRun) -> Result<bool, StoreError> {
+        Ok(matches!(self.ask(Work::BeginDrill(Box::new(run))).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Writes down what came of a drill at a receiver, gives up what nobody took and promises the end to those where it
+    /// would stay open. None where its receipt is still awaited, or not any more.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn end_drill(&self, end: DrillEnd) -> Result<Option<DrillOutcome>, StoreError> {
+        match self.ask(Work::EndDrill(Box::new(end))).await? {
+            CommitAnswer::DrillEnded(outcome) => Ok(outcome),
+            _ => Ok(None),
+        }
     }
 
     /// Writes the moment, for nothing but the proof that a write reaches the disk.

@@ -4,7 +4,7 @@
 //! (how long it waits, so that many share a commit); `append` the beats,
 //! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing`
 //! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes and `together` what goes
-//! in one message, `silence` what nobody wants to hear of, `config_history` what
+//! in one message, `drill` that it would go, `silence` what nobody wants to hear of, `config_history` what
 //! people and files say; `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
 //! steps in the writer; `maintenance_requests` asks for them).
 
@@ -13,6 +13,7 @@ pub(in crate::store) mod intern;
 pub(in crate::store) mod silence;
 pub(in crate::store) mod decide;
 pub(in crate::store) mod enqueue;
+pub(in crate::store) mod drill;
 pub(crate) mod config_history;
 pub mod probe_memory;
 pub(crate) mod listing;

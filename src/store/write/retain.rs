@@ -23,7 +23,7 @@ pub enum Retained {
     Days,
     /// Incidents that ended, with all that was told of them.
     Incidents,
-    /// Notifications that belong to no incident, what people did, and silences that are over.
+    /// Notifications that belong to no incident, drills, what people did, and silences that are over.
     Notices,
     /// Lists of tools that no longer hold.
     Tools,
@@ -71,7 +71,12 @@ pub(in crate::store) async fn forget(
                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.notification = n.id AND d.state = 'pending') LIMIT $2";
             let actions = "DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE at < $1 LIMIT $2)";
             let silences = "DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE coalesce(ended_at, until_at) < $1 LIMIT $2)";
-            forget_notifications(connection, notifications, micros).await?
+            // What is known of a receiver's last drill goes with it: by then there were others.
+            let runs = "DELETE FROM drill_runs WHERE id IN (SELECT id FROM drill_runs WHERE begun_at < $1 ORDER BY begun_at LIMIT $2)";
+            let receipts = "DELETE FROM drill_receipts WHERE (run, receiver) IN (SELECT run, receiver FROM drill_receipts WHERE begun_at < $1 AND ended_at IS NOT NULL LIMIT $2)";
+            delete(connection, runs, micros).await?
+                + delete(connection, receipts, micros).await?
+                + forget_notifications(connection, notifications, micros).await?
                 + delete(connection, actions, micros).await?
                 + delete(connection, silences, micros).await?
         }

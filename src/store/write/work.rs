@@ -11,6 +11,7 @@ use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::paging::silence::Silence;
 use crate::store::values::change_set::{BeatSeen, ChangeSet};
+use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::maintenance::Maintenance;
@@ -64,6 +65,12 @@ pub(in crate::store) enum Work {
         actor: String,
         now: DateTime<Utc>,
     },
+    KnowDrills {
+        ids: Vec<String>,
+        now: DateTime<Utc>,
+    },
+    BeginDrill(Box<DrillRun>),
+    EndDrill(Box<DrillEnd>),
     ForgetTranscripts {
         now: DateTime<Utc>,
         kept: TimeDelta,
@@ -86,6 +93,7 @@ pub(in crate::store) enum CommitAnswer {
     Changed(bool),
     Count(u64),
     Claims(Vec<Claim>),
+    DrillEnded(Option<DrillOutcome>),
     FirstSeen(HashMap<MonitorId, DateTime<Utc>>),
     Key(Vec<u8>),
 }

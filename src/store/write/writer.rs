@@ -25,6 +25,7 @@ use crate::store::values::known_texts::KnownTexts;
 use crate::store::write::append::{Names, append};
 use crate::store::write::config_history;
 use crate::store::write::decide::{action, decide};
+use crate::store::write::drill;
 use crate::store::write::enqueue;
 use crate::store::write::gather::{BATCH_MAX, Signals, gather};
 use crate::store::write::listing;
@@ -344,6 +345,12 @@ impl Writer {
             Work::EndSilence { id, actor, now } => {
                 CommitAnswer::Changed(silence::end(connection, &id, &actor, now).await?)
             }
+            Work::KnowDrills { ids, now } => {
+                drill::know(connection, &ids, now).await?;
+                CommitAnswer::Done
+            }
+            Work::BeginDrill(run) => CommitAnswer::Changed(drill::begin(connection, &run).await?),
+            Work::EndDrill(end) => CommitAnswer::DrillEnded(drill::end(connection, &end).await?),
             Work::ForgetTranscripts { now, kept } => {
                 CommitAnswer::Count(transcript::forget(connection, now, kept).await?)
             }
@@ -381,7 +388,7 @@ async fn limit_pages(connection: &mut SqliteConnection, pages: u32) -> Result<()
 fn changes_outbox(work: &Work) -> bool {
     match work {
         Work::Record(record) => !record.outbox.is_empty(),
-        Work::Replay { .. } | Work::WakeFallbacks { .. } => true,
+        Work::Replay { .. } | Work::WakeFallbacks { .. } | Work::BeginDrill(_) | Work::EndDrill(_) => true,
         _ => false,
     }
 }
