@@ -25,7 +25,7 @@ use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
 use crate::daemon::startup::{Start, Started};
-use crate::daemon::{heartbeat, janitor, permits, queue_metrics, quiet_loop};
+use crate::daemon::{drills, heartbeat, janitor, permits, queue_metrics, quiet_loop};
 use crate::deliver::ack_link::AckLinks;
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
@@ -186,6 +186,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("firing", firing.run(shutdown.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
     tasks.spawn(named("quiet", quiet_loop::run(context.clone(), silences, shutdown.clone())));
+    tasks.spawn(named("drills", drills::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));
@@ -257,8 +258,7 @@ impl Running {
         let rest = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(ENDING_MAX, rest).await.is_err() {
             tracing::warn!(
-                "something in flight did not end in time; what was decided is in the database, and a delivery that was \
-                 cut off is sent again after the next start"
+                "something did not end in time; what was decided is in the database, and is sent after the next start"
             );
             self.tasks.shutdown().await;
         }

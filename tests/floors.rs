@@ -28,7 +28,20 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("config", &["describe", "check", "read"]),
     ("store", &["write", "read", "packed", "file", "values"]),
     ("probe", &["explore", "prober", "stages", "access", "session", "wire", "assignment", "decode"]),
-    ("live", &["drawn_view", "state", "quiets", "banner", "glance", "process_metrics", "search_metrics", "footprint"]),
+    (
+        "live",
+        &[
+            "drawn_view",
+            "state",
+            "quiets",
+            "banner",
+            "glance",
+            "process_metrics",
+            "search_metrics",
+            "drill_metrics",
+            "footprint",
+        ],
+    ),
 ];
 
 /// The packages. The monitor's is the one with rooms; in the others no circle may arise either.

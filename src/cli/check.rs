@@ -20,7 +20,8 @@ use crate::config::Loaded;
 use crate::config::check::checker::Unset;
 use crate::config::read::diagnostic::Diagnostics;
 use crate::config::read::source;
-use crate::domain::fleet::Provenance;
+use crate::domain::drills::ScheduledDrill;
+use crate::domain::fleet::{Fleet, Provenance};
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::Monitor;
 use crate::domain::quality::streak::usual_cost;
@@ -121,6 +122,9 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     for line in next_windows(&loaded.fleet.maintenance, Utc::now()) {
         anstream::println!("{line}");
     }
+    for line in next_drills(&loaded.fleet, Utc::now()) {
+        anstream::println!("{line}");
+    }
     let files = match loaded.fleet.provenance.included.len() {
         0 => String::new(),
         1 => " and the file it includes".to_owned(),
@@ -133,8 +137,8 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     );
 }
 
-/// Runs of a window that are named ahead.
-const WINDOWS_SHOWN: usize = 3;
+/// Runs of a window or a drill that are named ahead.
+const RUNS_SHOWN: usize = 3;
 
 /// How the figure comes about; the same words as [`Monitor::calls_per_day`].
 const CALLS_FORMULA: &str = "Calls of a beat: opening 2, tools/list 1, one for each canary asked (per_beat) and each health \
@@ -180,12 +184,23 @@ fn written_patience(monitors: &[Arc<Monitor>]) -> Vec<String> {
 fn next_windows(windows: &[MaintenanceWindow], now: DateTime<Utc>) -> Vec<String> {
     let line = |window: &MaintenanceWindow| {
         let now_on = window.run_at(now).map(|run| format!("on until {}", window.shown(run.to)));
-        let next = window.next_after(now, WINDOWS_SHOWN).into_iter().map(|run| window.shown(run.from));
+        let next = window.next_after(now, RUNS_SHOWN).into_iter().map(|run| window.shown(run.from));
         let all: Vec<String> = now_on.into_iter().chain(next).collect();
         let said = if all.is_empty() { "over, and never again: leave it out".to_owned() } else { all.join(", ") };
         format!("maintenance {}: {said}", window.called())
     };
     windows.iter().map(line).collect()
+}
+
+/// When each drill is told next, by the clock it is declared by, and to whom.
+fn next_drills(fleet: &Fleet, now: DateTime<Utc>) -> Vec<String> {
+    let line = |drill: &ScheduledDrill| {
+        let next = drill.starts.next_after(now, RUNS_SHOWN).into_iter().map(|at| drill.starts.shown(at));
+        let told: Vec<&str> = fleet.drilled([drill]).iter().map(|receiver| receiver.name.as_str()).collect();
+        let next = next.collect::<Vec<_>>().join(", ");
+        format!("drill {}: {next}; it tells {}", fleet.provenance.shown(drill.line), told.join(", "))
+    };
+    fleet.drills.iter().map(line).collect()
 }
 
 /// By what searches get past caches, the monitors of one way on one line.

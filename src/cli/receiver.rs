@@ -113,7 +113,19 @@ async fn list(args: ListArgs) -> anyhow::Result<ExitCode> {
             ),
             None => String::new(),
         };
-        anstream::println!("{}  {}  {}{health}", text("name"), text("channel"), text("place"));
+        let drill = &one["last_drill"];
+        let drill = if drill.is_object() { format!("  last drill: {}", drilled(drill)) } else { String::new() };
+        anstream::println!("{}  {}  {}{health}{drill}", text("name"), text("channel"), text("place"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What came of a drill, such as `accepted in 812 ms, at 2026-11-25 10:00:00 UTC`.
+fn drilled(drill: &Value) -> String {
+    let answer = drill["answer"].as_str().filter(|answer| !answer.is_empty());
+    let answer = answer.map(|answer| format!(": {answer}")).unwrap_or_default();
+    match drill["accepted_ms"].as_u64() {
+        Some(took) => format!("accepted in {took} ms, at {}", at(&drill["at"])),
+        None => format!("{}, at {}{answer}", drill["ended"].as_str().unwrap_or_default(), at(&drill["at"])),
+    }
 }

@@ -29,6 +29,8 @@ pub enum InternalAlert {
     DeliveryDead,
     /// A receiver has taken nothing for a while of what it was to be told.
     ReceiverFailing,
+    /// A receiver did not accept a drill of the file in time.
+    DrillFailed,
     /// monitors.yaml on disk cannot be used; the last good one still runs.
     ConfigRejected,
     /// Whoever watches Serin from outside cannot be reached.
@@ -37,7 +39,7 @@ pub enum InternalAlert {
 
 impl InternalAlert {
     /// All of them, so that a test can go over each.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
@@ -50,6 +52,7 @@ impl InternalAlert {
         Self::WayBlocked,
         Self::DeliveryDead,
         Self::ReceiverFailing,
+        Self::DrillFailed,
         Self::ConfigRejected,
         Self::HeartbeatFailed,
     ];
@@ -77,6 +80,7 @@ impl InternalAlert {
             Self::WayBlocked => "way_blocked",
             Self::DeliveryDead => "delivery_dead",
             Self::ReceiverFailing => "receiver_failing",
+            Self::DrillFailed => "drill_failed",
             Self::ConfigRejected => "config_rejected",
             Self::HeartbeatFailed => "heartbeat_failed",
         }
@@ -101,6 +105,7 @@ impl InternalAlert {
             Self::WayBlocked => "a proxy or a certificate file of Serin's own fails: monitors behind it are not judged",
             Self::ReceiverFailing => "a receiver takes nothing: what it should hear goes to its fallback, or to nobody",
             Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
+            Self::DrillFailed => "a drill was not accepted: a page to that receiver would not be heard in time",
             Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
             Self::HeartbeatFailed => "the heartbeat does not get through: whoever watches Serin will believe it dead",
         }
@@ -125,6 +130,9 @@ impl InternalAlert {
                 "it takes a message again; `serin receiver test` says what it answers, and /deliveries each try"
             }
             Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",
+            Self::DrillFailed => {
+                "it accepts a drill: mend what it answers, then `serin receiver test` it, or wait for the next one"
+            }
             Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
             Self::HeartbeatFailed => "a heartbeat is answered with 2xx again; see `heartbeat` in the file",
         }

@@ -3,11 +3,13 @@
 //! Every value in here is valid by construction of `config`; nothing downstream checks again.
 //! Beside it: `monitor` (one server under watch), `rules` (when its signals open and close), `receiver`, `route`, `runbooks`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 
+use crate::domain::drills::ScheduledDrill;
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::reason::FailureReason;
@@ -32,6 +34,8 @@ pub struct Fleet {
     pub common_cause: Option<f64>,
     /// When what is expected to fail, in the order of the file.
     pub maintenance: Vec<MaintenanceWindow>,
+    /// When receivers are told that nothing is wrong, in the order of the file.
+    pub drills: Vec<ScheduledDrill>,
     /// Names of receivers that hear of Serin's own trouble, directly and without database or outbox.
     pub internal: Vec<String>,
     /// Where messages send people: the team's own pages, else Serin's.
@@ -112,6 +116,19 @@ impl Fleet {
     pub fn fallback(&self, receiver: &str) -> Option<&str> {
         let named = |route: &&Route| route.fallback.is_some() && route.to.iter().any(|name| name == receiver);
         self.routes.iter().find(named).and_then(|route| route.fallback.as_deref())
+    }
+
+    /// Whom these drills tell: those they name, and where one names nobody all that some route can reach. Each once, in the
+    /// order of the file.
+    pub fn drilled<'a>(&'a self, drills: impl IntoIterator<Item = &'a ScheduledDrill>) -> Vec<&'a Arc<Receiver>> {
+        let mut told: BTreeSet<&str> = BTreeSet::new();
+        for drill in drills {
+            match drill.to.is_empty() {
+                true => told.extend(self.routes.iter().flat_map(Route::reached)),
+                false => told.extend(drill.to.iter().map(String::as_str)),
+            }
+        }
+        self.receivers.iter().filter(|receiver| told.contains(receiver.name.as_str())).collect()
     }
 
     /// None where it is not declared any more.

@@ -20,6 +20,7 @@ pub mod grouping;
 pub mod route;
 pub mod recurrence;
 pub mod maintenance;
+pub mod drills;
 pub mod runbooks;
 pub mod fleet;
 pub(crate) mod afresh;

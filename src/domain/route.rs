@@ -34,10 +34,10 @@ pub struct Route {
 }
 
 impl Route {
-    /// Whether it tells a receiver, at once or by time.
-    pub fn names(&self, receiver: &str) -> bool {
-        let mut all = self.to.iter().chain(self.escalate.iter().flat_map(|step| &step.to));
-        all.any(|name| name == receiver)
+    /// Whoever may hear of something by this route: at once, instead of another, or later.
+    pub fn reached(&self) -> impl Iterator<Item = &str> {
+        let later = self.escalate.iter().flat_map(|step| &step.to);
+        self.to.iter().chain(&self.fallback).chain(later).map(String::as_str)
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod process_metrics;
 pub mod search_metrics;
+pub mod drill_metrics;
 pub mod footprint;
 pub mod banner;
 pub mod quiets;

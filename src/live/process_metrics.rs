@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 use crate::domain::outcome::Verdict;
+use crate::live::drill_metrics::DrillMetrics;
 use crate::live::search_metrics::SearchMetrics;
 
 /// A loop that took no turn for this long counts as dead. Every loop polls at least twice as often.
@@ -93,6 +94,8 @@ struct Snapshot {
 pub struct ProcessMetrics {
     /// What was asked of all monitors.
     pub searches: SearchMetrics,
+    /// What came of drills.
+    pub drills: DrillMetrics,
     good: AtomicU64,
     degraded: AtomicU64,
     down: AtomicU64,

@@ -14,10 +14,12 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::domain::context::{BOUNDS, Spread};
+use crate::domain::fleet::Fleet;
 use crate::domain::monitor::CanaryKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::rate_limit::Hold;
 use crate::domain::signal::Phase;
+use crate::live::drill_metrics::{DrillMetrics, DrillTimes, SECONDS as ACCEPTANCE_SECONDS};
 use crate::live::footprint::Footprint;
 use crate::live::search_metrics::{SECONDS, SearchMetrics, VERDICTS};
 use crate::live::state::{RollUp, Standing};
@@ -263,6 +265,7 @@ impl Scrape {
             let is_failing = i64::from(failing.contains(&receiver.name));
             gauge(&mut family, &[("receiver", receiver.name.as_str())], is_failing)?;
         }
+        drills(to, &metrics.drills, &self.state.fleet_now())?;
         let late = metrics.take_start_late_seconds_max();
         let help = "greatest lateness of a beat's start since the last scrape";
         let encoder = to.encode_descriptor("serin_start_late_max", help, Some(&Unit::Seconds), MetricType::Gauge)?;
@@ -278,6 +281,32 @@ impl Scrape {
         }
         process(to)
     }
+}
+
+/// How long receivers take to accept drills, and which did not; of those that the file has now.
+fn drills(to: &mut DescriptorEncoder, drills: &DrillMetrics, fleet: &Fleet) -> Result<(), Error> {
+    let help = "drills accepted by how long it took from the promise to the receiver's yes";
+    let name = "serin_drill_acceptance";
+    let mut family = to.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+    for receiver in &fleet.receivers {
+        let DrillTimes { counts, took } = drills.times(&receiver.name);
+        let count = counts.iter().sum();
+        if count == 0 {
+            continue;
+        }
+        let buckets: Vec<(f64, u64)> = ACCEPTANCE_SECONDS.into_iter().chain([f64::MAX]).zip(counts).collect();
+        let labels = [("receiver", receiver.name.as_str())];
+        let mut encoder = family.encode_family(&labels)?;
+        encoder.encode_histogram::<[(&str, &str); 0]>(took.as_secs_f64(), count, &buckets, None)?;
+    }
+    let help = "1 where a receiver did not accept its last drill in time, nor any since";
+    let mut family = to.encode_descriptor("serin_drill_failed", help, None, MetricType::Gauge)?;
+    let failed = drills.failed();
+    for receiver in fleet.drilled(&fleet.drills) {
+        let has_failed = i64::from(failed.contains(&receiver.name));
+        gauge(&mut family, &[("receiver", receiver.name.as_str())], has_failed)?;
+    }
+    Ok(())
 }
 
 /// What Serin takes itself, by the names that every Prometheus dashboard knows.

@@ -5,7 +5,7 @@
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `sessions` (who is let in), `guard` (what is asked at the
 //! door), `format` and `draw` (figures and shapes), `ranges`, `past` and `canary_past` (what a monitor did over days), `pages`, the API
-//! (`monitors` with `canaries`, `incidents`, `silences`, `receivers`, `ledger`, `replay`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `source` (whom a request is from),
+//! (`monitors` with `canaries`, `incidents`, `silences`, `receivers` with `drills`, `ledger`, `replay`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `source` (whom a request is from),
 //! `connections` (who may be connected), `starting` (before there is anything to show), and on top `router` and `serve`.
 
 pub mod state;
@@ -30,6 +30,7 @@ pub(crate) mod canaries;
 pub(crate) mod monitors;
 pub(crate) mod incidents;
 pub(crate) mod silences;
+pub(crate) mod drills;
 pub(crate) mod receivers;
 pub(crate) mod ledger;
 pub(crate) mod replay;

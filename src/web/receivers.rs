@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::deliver::message;
+use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::DeliveryState;
 use crate::domain::paging::drill::{Drill, keeps_open};
 use crate::domain::paging::notification::Notification;
@@ -23,6 +24,7 @@ use crate::domain::receiver::Receiver;
 use crate::store::read::ledger::{AttemptLine, DeliveryFilter, DeliveryLine};
 use crate::store::values::change_set::{Addressee, ChangeSet, Outgoing};
 use crate::web::actions::cleaned;
+use crate::web::drills::{DrillBody, LastDrillBody, declared, last_drill};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -37,6 +39,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReceiverList {
     receivers: Vec<ReceiverBody>,
+    /// The drills of the file, in its order.
+    drills: Vec<DrillBody>,
 }
 
 /// One receiver.
@@ -51,6 +55,13 @@ pub(crate) struct ReceiverBody {
     fallback: Option<String>,
     /// What it does not take; null where it keeps up.
     behind: Option<BehindBody>,
+    /// What came of the last drill of the file; null where it was never told one.
+    last_drill: Option<LastDrillBody>,
+}
+
+/// The names of all receivers, in the order of the file.
+pub(crate) fn names(fleet: &Fleet) -> Vec<&str> {
+    fleet.receivers.iter().map(|receiver| receiver.name.as_str()).collect()
 }
 
 /// What a receiver does not take, though it was tried three times in vain or for two minutes.
@@ -104,7 +115,9 @@ pub(crate) struct TestQuery {
 /// `GET /api/v1/receivers`.
 pub(crate) async fn list(State(state): State<WebState>) -> Result<Json<ReceiverList>, Problem> {
     let fleet = state.fleet_now();
-    let mut behind = state.ask(state.store.backlog(Utc::now())).await?.behind;
+    let now = Utc::now();
+    let mut behind = state.ask(state.store.backlog(now)).await?.behind;
+    let mut drilled = state.ask(state.store.last_drills(&names(&fleet))).await?;
     let mut taken = |name: &str| {
         let at = behind.iter().position(|one| one.receiver == name)?;
         let one = behind.swap_remove(at);
@@ -116,8 +129,9 @@ pub(crate) async fn list(State(state): State<WebState>) -> Result<Json<ReceiverL
         place: fleet.provenance.shown(receiver.line),
         fallback: fleet.fallback(&receiver.name).map(str::to_owned),
         behind: taken(&receiver.name),
+        last_drill: drilled.remove(&receiver.name).map(last_drill),
     };
-    Ok(Json(ReceiverList { receivers: fleet.receivers.iter().map(body).collect() }))
+    Ok(Json(ReceiverList { receivers: fleet.receivers.iter().map(body).collect(), drills: declared(&fleet, now) }))
 }
 
 /// `POST /api/v1/receivers/{name}/test?wait=20` with `{"actor": "…"}`: 200 with how it went, whether it was taken or not.
@@ -150,7 +164,7 @@ async fn test_of(state: &WebState, name: &str, actor: &str, wait: Duration) -> R
     no_second(state, name).await?;
     let began = Instant::now();
     let what = format!("a test of receiver '{name}'");
-    let drill = Drill { id: Uuid::now_v7().to_string(), by: actor.clone(), what };
+    let drill = Drill { id: Uuid::now_v7().to_string(), by: actor.clone(), what, next: None };
     let opening = drill.opening(Uuid::now_v7().to_string(), Utc::now(), &fleet.public_url);
     let id = opening.id.clone();
     promise(state, receiver, opening).await?;

@@ -31,6 +31,7 @@ mod endings;
 mod manners;
 mod recheck;
 mod proof;
+mod drills;
 mod forms;
 mod silence;
 mod alertmanager;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::coverage;
+use crate::config::check::drills;
 use crate::config::check::including;
 use crate::config::check::keys;
 use crate::config::check::maintenance;
@@ -67,6 +68,7 @@ pub(in crate::config) fn document(
     let in_order = routes_in_order(&files, source);
     let routes = routes::routes(checker, &in_order, &receivers, &monitors.places);
     let maintenance = maintenance::maintenance(checker, first.get("maintenance"), &monitors.places);
+    let drills = drills::drills(checker, first.get("drills"), &receivers, &routes);
     for (name, place) in &process.internal {
         receivers.known(checker, "'internal' notifies", name, *place);
     }
@@ -84,6 +86,7 @@ pub(in crate::config) fn document(
         routes: routes.into_iter().map(|(route, _)| route).collect(),
         common_cause: Some(process.common_cause.unwrap_or(COMMON_CAUSE_SHARE)),
         maintenance,
+        drills,
         internal: process.internal.into_iter().map(|(name, _)| name).collect(),
         runbooks,
         allow_private: process.allow_private,

@@ -312,12 +312,8 @@ impl Receivers {
     ) {
         let told: BTreeSet<&str> = routes
             .iter()
-            .flat_map(|(route, _)| {
-                let escalated = route.escalate.iter().flat_map(|step| &step.to);
-                route.to.iter().chain(&route.fallback).chain(escalated)
-            })
-            .chain(internal.iter().map(|(name, _)| name))
-            .map(String::as_str)
+            .flat_map(|(route, _)| route.reached())
+            .chain(internal.iter().map(|(name, _)| name.as_str()))
             .collect();
         for (name, place) in self.places.iter().filter(|(name, _)| !told.contains(name.as_str())) {
             let diagnostic = Diagnostic::warning(*place, format!("no route leads to receiver {}", quoted(name)));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::check::definition;
+use crate::domain::drills::ScheduledDrill;
 use crate::domain::fleet::Fleet;
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Canary, Monitor, ProbeIdentity};
@@ -86,6 +87,7 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         routes: _,
         common_cause,
         maintenance,
+        drills,
         internal,
         runbooks,
         allow_private,
@@ -105,6 +107,10 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
     };
     keys.unless("maintenance", &unplaced(maintenance), &unplaced(&new.maintenance));
     keys.unless("serin.common_cause", common_cause, &new.common_cause);
+    let unplaced = |drills: &[ScheduledDrill]| -> Vec<ScheduledDrill> {
+        drills.iter().map(|drill| ScheduledDrill { line: 0, ..drill.clone() }).collect()
+    };
+    keys.unless("drills", &unplaced(drills), &unplaced(&new.drills));
     keys.unless("serin.internal", internal, &new.internal);
     keys.unless("serin.allow_private", allow_private, &new.allow_private);
     keys.unless("serin.control", control, &new.control);

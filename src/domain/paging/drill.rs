@@ -23,12 +23,15 @@ pub struct Drill {
     pub by: String,
     /// Why it came, such as `a test of receiver 'oncall'`.
     pub what: String,
+    /// When the next one comes, where it is known, such as `2026-11-30 10:00 CET`.
+    pub next: Option<String>,
 }
 
 impl Drill {
     /// The message that is to be taken; `id` is its own. It is as loud as a page, since that is what is rehearsed.
     pub fn opening(&self, id: String, now: DateTime<Utc>, public_url: &str) -> Notification {
-        let summary = format!("Serin: {}, by {}: nothing is wrong", self.what, self.by);
+        let next = self.next.as_ref().map(|next| format!("; the next is on {next}")).unwrap_or_default();
+        let summary = format!("Serin: {}, by {}: nothing is wrong{next}", self.what, self.by);
         self.notification(id, Event::Drill, summary, now, public_url)
     }
 
@@ -46,6 +49,8 @@ impl Drill {
         now: DateTime<Utc>,
         public_url: &str,
     ) -> Notification {
+        let mut evidence = vec![Evidence::new(DRILL, self.id.clone()), Evidence::new("by", self.by.clone())];
+        evidence.extend(self.next.as_ref().map(|next| Evidence::new("next", next.clone())));
         Notification {
             id,
             sequence: if event == Event::Drill { 1 } else { 2 },
@@ -62,7 +67,7 @@ impl Drill {
             failed_stage: None,
             severity: Severity::Page,
             summary,
-            evidence: vec![Evidence::new(DRILL, self.id.clone()), Evidence::new("by", self.by.clone())],
+            evidence,
             resolves_when: None,
             runbook_url: format!("{public_url}/receivers"),
             incident_url: None,

@@ -99,7 +99,7 @@ impl Wanted<'_> {
         now: DateTime<Utc>,
     ) -> Option<Gathering> {
         let under = |key: &str, pace| Some(Gathering { key: key.to_owned(), pace });
-        let naming = || fitting(self.routes, self.subject).filter(|route| route.names(receiver));
+        let naming = || fitting(self.routes, self.subject).filter(|route| route.reached().any(|name| name == receiver));
         let group = naming().find_map(|route| Some((route.group.as_ref()?, route.line)));
         match self.told_in {
             Some(COMMON_CAUSE) => return under(COMMON_CAUSE, COMMON_PACE),

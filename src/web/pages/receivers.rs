@@ -11,6 +11,7 @@ use chrono::Utc;
 use serde::Deserialize;
 use url::form_urlencoded;
 
+use crate::web::drills;
 use crate::web::forms::{self, ACTOR_COOKIE};
 use crate::web::guard::{self, Visit};
 use crate::web::pages::frame::{Frame, show};
@@ -27,6 +28,7 @@ const SHOWN_MAX: usize = 200;
 struct ReceiversPage {
     frame: Frame,
     rows: Vec<ReceiverRow>,
+    drills: Vec<DrillRow>,
     /// Those beyond the ones shown.
     more: usize,
     actor: String,
@@ -43,6 +45,18 @@ struct ReceiverRow {
     fallback: Option<String>,
     /// What it does not take, in words.
     behind: Option<String>,
+    /// What came of the last drill of the file, in words.
+    drill: Option<String>,
+}
+
+/// One drill of the file, ready to be drawn.
+#[derive(Debug)]
+struct DrillRow {
+    place: String,
+    /// By the clock it is declared by.
+    next: String,
+    /// Who is told.
+    to: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -65,7 +79,9 @@ pub(crate) async fn page(
 ) -> Response {
     let fleet = state.fleet_now();
     let backlog = state.ask(state.store.backlog(Utc::now())).await;
-    let away = backlog.is_err();
+    let drilled = state.ask(state.store.last_drills(&receivers::names(&fleet))).await;
+    let away = backlog.is_err() || drilled.is_err();
+    let drilled = drilled.unwrap_or_default();
     let behind = backlog.unwrap_or_default().behind;
     let rows = fleet.receivers.iter().take(SHOWN_MAX).map(|receiver| ReceiverRow {
         name: receiver.name.clone(),
@@ -73,12 +89,20 @@ pub(crate) async fn page(
         place: fleet.provenance.shown(receiver.line),
         fallback: fleet.fallback(&receiver.name).map(str::to_owned),
         behind: behind.iter().find(|one| one.receiver == receiver.name).map(ToString::to_string),
+        drill: drilled.get(&receiver.name).map(drills::said),
+    });
+    let now = Utc::now();
+    let planned = fleet.drills.iter().take(SHOWN_MAX).map(|drill| DrillRow {
+        place: fleet.provenance.shown(drill.line),
+        next: drill.next_shown(now).unwrap_or_default(),
+        to: fleet.drilled([drill]).iter().map(|receiver| receiver.name.as_str()).collect::<Vec<_>>().join(", "),
     });
     // Only what the file declares is repeated: the rest of an address is anybody's.
     let named = asked.receiver.as_deref().and_then(|name| fleet.receiver(name)).map(|receiver| receiver.name.as_str());
     let page = ReceiversPage {
         frame: Frame::new(&state, visit, Utc::now(), "receivers", "Receivers"),
         rows: rows.collect(),
+        drills: planned.collect(),
         away,
         more: fleet.receivers.len().saturating_sub(SHOWN_MAX),
         actor: guard::cookie(&headers, ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),

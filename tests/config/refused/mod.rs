@@ -6,4 +6,5 @@ mod rules;
 mod paging;
 mod replicas;
 mod depends_on;
+mod drills;
 mod maintenance;
