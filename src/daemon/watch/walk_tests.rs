@@ -1,10 +1,14 @@
 //! Random walks of whole beats through the real store, with a death before or after any commit: what is told of incidents
 //! that explain each other and that people silence, checked against what deliveries and holds say, not against the
 //! code that decides. What a step does and what holds after it are read together, which is why this file is long.
+//!
+//! `SERIN_WALKS` and `SERIN_STEPS` ask for more of them than there is time for on each change, `SERIN_TEST_SEED` for those
+//! from that one on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
+use futures_util::{StreamExt as _, stream};
 
 use super::*;
 use crate::daemon::{changes, resume};
@@ -12,20 +16,24 @@ use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use crate::domain::depends_on::Parent;
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::incident::Incident;
+use crate::domain::maintenance::{MaintenanceWindow, WindowRuns, starts};
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
 use crate::domain::observation::{HealthSeen, Phases, Stage, Step, ToolsSeen};
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::parent::VERDICT_WITHIN;
 use crate::domain::paging::silence::Silence;
+use crate::domain::reason::Severity;
 use crate::domain::route::{Escalation, Match, Route};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::Signal;
 use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::read::ledger::DeliveryFilter;
 
-/// Walks, and beats of each.
-const WALKS: u64 = 8;
-const STEPS: usize = 50;
+/// Walks, and beats of each, where nobody asks for more.
+const WALKS: u64 = 24;
+const STEPS: u64 = 50;
+/// So many walk at once, since each waits for its disk most of the time.
+const AT_ONCE: usize = 12;
 /// Beats that show an incident which nothing holds, by the last of which it is told: two for what was held, and two more
 /// for a verdict that is waited for.
 const TOLD_WITHIN: u32 = 4;
@@ -189,7 +197,7 @@ struct Walk<'a> {
     unheard: BTreeMap<String, u32>,
     /// When each was taken that somebody has.
     taken: BTreeMap<String, DateTime<Utc>>,
-    /// What was said of each.
+    /// What was said of each, to whomever.
     said: BTreeMap<String, Vec<String>>,
     /// Since when each was told, taken by nobody ever, held by nothing and not about to end.
     unclaimed: BTreeMap<String, DateTime<Utc>>,
@@ -266,6 +274,7 @@ impl Walk<'_> {
     /// Another process takes over, with what the store has.
     async fn restart(&mut self) {
         let mut all = resume::runtimes(&self.context.store, self.fleet, "", self.now).await.unwrap();
+        self.story.push("began anew".to_owned());
         let declared = Arc::clone(&self.runtime.monitor);
         let parent = self.parent.monitor.id.clone();
         let at = all.iter().position(|runtime| runtime.monitor.id == parent).unwrap();
@@ -282,10 +291,39 @@ impl Walk<'_> {
         live.map(|hold| (hold.incident, hold.by)).collect()
     }
 
-    async fn events(&self, incident: &str) -> Vec<String> {
-        let mut lines = self.context.store.deliveries(&DeliveryFilter::of_incident(incident)).await.unwrap();
-        lines.sort_by_key(|line| line.sequence);
-        lines.into_iter().map(|line| line.event.trim_start_matches("incident.").to_owned()).collect()
+    /// What was said of an incident in the order of its numbers, each with who hears of it.
+    async fn events(&self, incident: &str) -> Vec<(String, Vec<String>)> {
+        let mut filter = DeliveryFilter::of_incident(incident);
+        let mut by_number: BTreeMap<u32, (String, Vec<String>)> = BTreeMap::new();
+        loop {
+            let lines = self.context.store.deliveries(&filter).await.unwrap();
+            let Some(last) = lines.last() else { return by_number.into_values().collect() };
+            filter.after = Some(last.id.clone());
+            for line in lines {
+                let event = line.event.trim_start_matches("incident.").to_owned();
+                let (known, to) = by_number.entry(line.sequence).or_insert_with(|| (event.clone(), Vec::new()));
+                assert_eq!(*known, event, "two messages of one number: {:#?}", self.story);
+                assert!(!to.contains(&line.receiver), "twice to {}: {:#?}", line.receiver, self.story);
+                to.push(line.receiver);
+            }
+        }
+    }
+
+    /// Who heard of an incident hears all that is said of it to everybody from then on, and its end, last.
+    fn check_receivers(&self, said: &[(String, Vec<String>)], is_over: bool) {
+        for receiver in RECEIVERS {
+            let Some(first) = said.iter().position(|(_, to)| to.iter().any(|name| name == receiver)) else { continue };
+            let why = format!("{receiver}: {said:?}\n{:#?}", self.story);
+            let is_for_all = |event: &str| matches!(event, "opened" | "updated" | "acknowledged" | "resolved");
+            for (event, to) in said[first..].iter().filter(|(event, _)| is_for_all(event)) {
+                assert!(to.iter().any(|name| name == receiver), "{event} is kept from who was told: {why}");
+            }
+            assert!(
+                receiver != LEAD || said[first].0 == "escalated",
+                "the lead hears of it in time, not before: {why}"
+            );
+            assert!(!is_over || said.last().unwrap().0 == "resolved", "and its end last: {why}");
+        }
     }
 
     /// What holds for every incident at every moment. `held` is what held before the step.
@@ -300,7 +338,9 @@ impl Walk<'_> {
                 continue;
             }
             let Some(stored) = self.context.store.incident(&id).await.unwrap() else { continue };
-            let events = self.events(&id).await;
+            let said = self.events(&id).await;
+            self.check_receivers(&said, stored.resolved_at.is_some());
+            let events: Vec<String> = said.into_iter().map(|(event, _)| event).collect();
             let before = self.said.insert(id.clone(), events.clone()).unwrap_or_default();
             let why = format!("{id} {:?} {events:?}\n{:#?}", stored.signal, self.story);
             assert!(events.starts_with(&before), "what was said stays said: {why}");
@@ -375,11 +415,12 @@ impl Walk<'_> {
     /// Nobody is left in the dark: what is open, held by nothing and seen again and again is told.
     async fn listen(&mut self, look: Look) {
         let held = self.held().await;
-        for incident in self.runtime.state.incidents().filter(|one| look.signals.contains(&one.signal)) {
+        for incident in self.runtime.state.incidents() {
             let times = self.unheard.get_mut(&incident.id).unwrap();
             let is_held = held.iter().any(|hold| hold.0 == incident.id);
             let is_told = self.said.get(&incident.id).is_some_and(|said| !said.is_empty());
-            *times = if is_held || is_told { 0 } else { *times + 1 };
+            let is_shown = look.signals.contains(&incident.signal);
+            *times = if is_held || is_told { 0 } else { *times + u32::from(is_shown) };
             assert!(*times < TOLD_WITHIN, "silence: {:?} {:#?}", incident.signal, self.story);
         }
     }
@@ -393,7 +434,7 @@ impl Walk<'_> {
         for incident in self.runtime.state.incidents() {
             let telling = self.runtime.state.telling(incident.signal).unwrap();
             let is_open = self.runtime.state.signal(incident.signal).phase == Phase::Open;
-            let was_silenced = telling.holds.iter().any(|hold| hold.kind == HoldKind::Silence);
+            let was_silenced = telling.holds.iter().any(|hold| hold.kind.is_quiet());
             let was_explained = telling.holds.iter().any(TellingHold::explains);
             if is_open && was_silenced && !was_explained && !telling.is_held(self.now) {
                 assert!(!self.said[&incident.id].is_empty(), "let go and not told: {:#?}", self.story);
@@ -459,78 +500,155 @@ impl Walk<'_> {
     }
 }
 
-#[tokio::test]
-async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let parents: Vec<Arc<Monitor>> = (0..WALKS).map(|walk| Arc::new(monitor(&format!("db-{walk}")))).collect();
-    let child = |walk: u64| {
-        let depends_on = vec![Parent::Monitor(format!("db-{walk}"))];
-        Arc::new(Monitor { depends_on, ..monitor(&format!("docs-{walk}")) })
-    };
-    let monitors: Vec<Arc<Monitor>> = (0..WALKS).map(child).collect();
-    let to = vec!["oncall".to_owned()];
-    let escalate = vec![Escalation { after: ESCALATES_AFTER.to_std().unwrap(), to: to.clone() }];
-    let routes = vec![Route { to, remind: Some(Duration::from_secs(420)), escalate, ..Route::default() }];
-    let fleet = Fleet { monitors: [monitors.clone(), parents.clone()].concat(), routes, ..Fleet::default() };
-    let context = LoopContext::idle(folder.path(), fleet.clone()).await;
-    let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-    let (mut told_late, mut never_told, mut escalated, mut reminded) = (0, 0, 0, 0);
-    let mut behind = 0;
-    for (seed, (monitor, parent)) in (1..).zip(monitors.into_iter().zip(parents)) {
-        let mut dice = Dice(seed);
-        let (id, runtime) = (monitor.id.clone(), MonitorRuntime::new(monitor, start));
-        let (unheard, said, over) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        let mut walk = Walk {
-            context: &context,
-            fleet: &fleet,
-            id,
-            runtime,
-            parent: MonitorRuntime::new(parent, start),
-            parent_down: false,
-            now: start,
-            unheard,
-            taken: BTreeMap::new(),
-            said,
-            unclaimed: BTreeMap::new(),
-            over,
-            story: Vec::new(),
-        };
-        walk.beat(LOOKS[0], Dies::Never).await;
-        walk.beat(LOOKS[0], Dies::Never).await;
-        let mut look = LOOKS[0];
-        for _ in 0..STEPS {
-            // Faults last a while, or nothing would open.
-            if dice.below(4) == 0 {
-                look = LOOKS[dice.below(LOOKS.len())];
-            }
-            if dice.below(8) == 0 {
-                walk.parent_down = !walk.parent_down && dice.below(2) == 0;
-                walk.story.push(format!("parent down: {}", walk.parent_down));
-            }
-            let dies = [Dies::Before, Dies::After].get(dice.below(20)).copied().unwrap_or(Dies::Never);
-            walk.beat(look, dies).await;
-            if dice.below(12) == 0 {
-                walk.meddle(&mut dice).await;
-            }
-            if dice.below(16) == 0 {
-                walk.silence(&mut dice).await;
-            }
-        }
-        let held = walk.held().await;
-        changes::remove(&context, &mut walk.runtime, walk.now).await.unwrap();
-        walk.check(&held).await;
-        for id in walk.unheard.keys() {
-            let holds = context.store.holds_of(id).await.unwrap();
-            behind += holds.iter().filter(|hold| hold.kind == HoldKind::Parent).count();
-            let of = |event: &str| walk.said[id].iter().filter(|one| *one == event).count();
-            never_told += usize::from(walk.said[id].is_empty());
-            (escalated, reminded) = (escalated + of("escalated"), reminded + of("reminder"));
-            let timeline = context.store.timeline(id).await.unwrap();
-            told_late += timeline.iter().filter(|line| line.kind == "told").count();
+/// Who is told, and what of.
+const RECEIVERS: [&str; 3] = ["oncall", "desk", LEAD];
+const LEAD: &str = "lead";
+
+/// Pages go to the one on call and to the desk, everything else to the desk; the lead hears of what nobody takes.
+fn routes() -> Vec<Route> {
+    let pages = Match { severity: vec![Severity::Page], ..Match::default() };
+    let oncall = Route { matches: pages, to: vec!["oncall".to_owned()], goes_on: true, ..Route::default() };
+    let escalate = vec![Escalation { after: ESCALATES_AFTER.to_std().unwrap(), to: vec![LEAD.to_owned()] }];
+    let remind = Some(Duration::from_secs(420));
+    vec![oncall, Route { to: vec!["desk".to_owned()], remind, escalate, ..Route::default() }]
+}
+
+/// Two hours of which eleven minutes are maintenance.
+fn maintenance() -> MaintenanceWindow {
+    MaintenanceWindow {
+        name: String::new(),
+        matches: Match { monitor: vec!["docs".to_owned()], ..Match::default() },
+        runs: WindowRuns::Repeated {
+            starts: Box::new(starts("40 */2 * * *").unwrap()),
+            zone: jiff::tz::TimeZone::UTC,
+            lasts: Duration::from_secs(660),
+        },
+        line: 7,
+    }
+}
+
+/// What walks came by: those that meet nothing prove nothing.
+#[derive(Debug, Default, Clone, Copy)]
+struct Met {
+    incidents: usize,
+    /// Told when what held them was over.
+    told_late: usize,
+    never_told: usize,
+    escalated: usize,
+    reminded: usize,
+    behind: usize,
+    in_window: usize,
+    deaths: usize,
+}
+
+impl Met {
+    const fn and(self, other: Self) -> Self {
+        Self {
+            incidents: self.incidents + other.incidents,
+            told_late: self.told_late + other.told_late,
+            never_told: self.never_told + other.never_told,
+            escalated: self.escalated + other.escalated,
+            reminded: self.reminded + other.reminded,
+            behind: self.behind + other.behind,
+            in_window: self.in_window + other.in_window,
+            deaths: self.deaths + other.deaths,
         }
     }
-    assert!(told_late > 0 && never_told > 0, "walks that hold nothing prove nothing: {told_late}, {never_told}");
-    assert!(behind > 0, "nor do those in which no parent is down");
-    assert!(escalated > 0 && reminded > 0, "nor do walks that follow nothing up: {escalated}, {reminded}");
+}
+
+/// A walk from its first beat to the removal of its monitor, in a store of its own.
+async fn walk(seed: u64, steps: u64) -> Met {
+    let folder = tempfile::tempdir().unwrap();
+    let parent = Arc::new(monitor("db"));
+    let depends_on = vec![Parent::Monitor("db".to_owned())];
+    let child = Arc::new(Monitor { depends_on, ..monitor("docs") });
+    let monitors = vec![Arc::clone(&child), Arc::clone(&parent)];
+    let fleet = Fleet { monitors, routes: routes(), maintenance: vec![maintenance()], ..Fleet::default() };
+    let context = LoopContext::idle(folder.path(), fleet.clone()).await;
+    let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+    let mut dice = Dice(seed);
+    let mut walk = Walk {
+        context: &context,
+        fleet: &fleet,
+        id: child.id.clone(),
+        runtime: MonitorRuntime::new(child, start),
+        parent: MonitorRuntime::new(parent, start),
+        parent_down: false,
+        now: start,
+        unheard: BTreeMap::new(),
+        taken: BTreeMap::new(),
+        said: BTreeMap::new(),
+        unclaimed: BTreeMap::new(),
+        over: BTreeSet::new(),
+        story: vec![format!("seed {seed}")],
+    };
+    walk.beat(LOOKS[0], Dies::Never).await;
+    walk.beat(LOOKS[0], Dies::Never).await;
+    let (mut look, mut met) = (LOOKS[0], Met::default());
+    for _ in 0..steps {
+        // Faults last a while, or nothing would open.
+        if dice.below(4) == 0 {
+            look = LOOKS[dice.below(LOOKS.len())];
+        }
+        if dice.below(8) == 0 {
+            walk.parent_down = !walk.parent_down && dice.below(2) == 0;
+            walk.story.push(format!("parent down: {}", walk.parent_down));
+        }
+        let dies = [Dies::Before, Dies::After].get(dice.below(20)).copied().unwrap_or(Dies::Never);
+        met.deaths += usize::from(dies != Dies::Never);
+        walk.beat(look, dies).await;
+        if dice.below(12) == 0 {
+            walk.meddle(&mut dice).await;
+        }
+        if dice.below(16) == 0 {
+            walk.silence(&mut dice).await;
+        }
+        if dice.below(24) == 0 {
+            // After whatever was written last, be it what was told without a beat.
+            walk.restart().await;
+            met.deaths += 1;
+        }
+    }
+    let held = walk.held().await;
+    changes::remove(&context, &mut walk.runtime, walk.now).await.unwrap();
+    walk.check(&held).await;
+    assert_eq!(walk.over.len(), walk.unheard.len(), "with its monitor everything ends: {:#?}", walk.story);
+    for id in walk.unheard.keys() {
+        let holds = context.store.holds_of(id).await.unwrap();
+        let by = |kind: HoldKind| holds.iter().filter(|hold| hold.kind == kind).count();
+        let of = |event: &str| walk.said[id].iter().filter(|one| *one == event).count();
+        let timeline = context.store.timeline(id).await.unwrap();
+        met = met.and(Met {
+            incidents: 1,
+            told_late: timeline.iter().filter(|line| line.kind == "told").count(),
+            never_told: usize::from(walk.said[id].is_empty()),
+            escalated: of("escalated"),
+            reminded: of("reminder"),
+            behind: by(HoldKind::Parent),
+            in_window: by(HoldKind::Window),
+            deaths: 0,
+        });
+    }
     context.store.close().await;
+    met
+}
+
+/// A number that somebody asks for by a variable of the environment.
+fn asked(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).ok().map_or(usual, |text| text.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
+    let (first, walks, steps) = (asked("SERIN_TEST_SEED", 1), asked("SERIN_WALKS", WALKS), asked("SERIN_STEPS", STEPS));
+    let walked = stream::iter(first..first + walks).map(|seed| tokio::spawn(walk(seed, steps)));
+    let mut met = Met::default();
+    let mut walked = walked.buffer_unordered(AT_ONCE);
+    while let Some(one) = walked.next().await {
+        met = met.and(one.unwrap());
+    }
+    println!("{walks} walks from seed {first}, {steps} steps each: {met:?}");
+    assert!(met.told_late > 0 && met.never_told > 0, "walks that hold nothing prove nothing: {met:?}");
+    assert!(met.behind > 0 && met.in_window > 0, "nor do those in which no parent is down, or no window runs: {met:?}");
+    assert!(met.escalated > 0 && met.reminded > 0, "nor do walks that follow nothing up: {met:?}");
 }
