@@ -42,6 +42,7 @@ mod changes;
 mod replicas;
 mod near_misses;
 mod track;
+mod model;
 
 fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
