@@ -11,25 +11,25 @@ use crate::process::Serin;
 use crate::stage::{Stage, bounded, received};
 
 /// A clock of Serin's own, by libfaketime (tests/install.sh brings it): only its wall clock moves, as when somebody sets it.
-struct Clock {
+pub(crate) struct Clock {
     offset: PathBuf,
 }
 
 impl Clock {
-    fn of(stage: &Stage) -> Self {
+    pub(crate) fn of(stage: &Stage) -> Self {
         let clock = Self { offset: stage.folder.path().join("clock") };
         clock.step("+0");
         clock
     }
 
     /// Sets it to so many seconds from the true time, such as `+7200`.
-    fn step(&self, offset: &str) {
+    pub(crate) fn step(&self, offset: &str) {
         let new = self.offset.with_extension("new");
         std::fs::write(&new, offset).expect("the folder is writable");
         std::fs::rename(new, &self.offset).expect("the folder is writable");
     }
 
-    async fn start(&self, stage: &Stage) -> (Serin, SocketAddr) {
+    pub(crate) async fn start(&self, stage: &Stage) -> (Serin, SocketAddr) {
         let mut command = Command::new(Serin::PROGRAM);
         command.env("LD_PRELOAD", library()).env("FAKETIME_TIMESTAMP_FILE", &self.offset);
         command.env("FAKETIME_CACHE_DURATION", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
@@ -49,7 +49,7 @@ async fn status(stage: &Stage, address: SocketAddr) -> Value {
 }
 
 /// Waits until Serin's clock is so many seconds off.
-async fn is_off(stage: &Stage, address: SocketAddr, seconds: i64) {
+pub(crate) async fn is_off(stage: &Stage, address: SocketAddr, seconds: i64) {
     bounded("Serin sees its clock set", async {
         loop {
             let at = status(stage, address).await["at"]

@@ -2,8 +2,9 @@
 //!
 //! Each journey waits on what a receiver got, on what the database holds or on what a page says,
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
-//! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
-//! `edits`, `trouble`, `reload`, `start`, `waiting`, `moved`, `truth`, `clock`, `hanging`, `volume`,
+//! journey plays on), `process` (the binary as a child), then the journeys: `kills`,
+//! `outage`,
+//! `edits`, `trouble`, `reload`, `start`, `waiting`, `moved`, `truth`, `clock`, `clock_telling`, `hanging`, `volume`,
 //! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`.
 
 mod stage;
@@ -18,6 +19,7 @@ mod waiting;
 mod moved;
 mod truth;
 mod clock;
+mod clock_telling;
 mod hanging;
 mod volume;
 mod backup;
