@@ -3,13 +3,14 @@
 //! Each journey waits on what a receiver got, on what the database holds or on what a page says,
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`,
-//! `outage`,
+//! `kills_held`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`, `waiting`, `moved`, `truth`, `clock`, `clock_telling`, `hanging`, `volume`,
 //! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`.
 
 mod stage;
 mod process;
 mod kills;
+mod kills_held;
 mod outage;
 mod edits;
 mod trouble;
