@@ -15,6 +15,7 @@ use serin::deliver::channel::ChannelSender;
 use serin::domain::fleet::{Fleet, Network};
 use serin::domain::incident::Incident;
 use serin::domain::monitor::MonitorId;
+use serin::domain::paging::delivery::DeliveryState;
 use serin::domain::paging::notification::Notification;
 use serin::domain::receiver::{Channel, Receiver};
 use serin::domain::secret::{Address, Secret};
@@ -47,12 +48,26 @@ enum Manner {
     Says(u16),
     /// Takes the message and never answers.
     Hangs,
+    /// Takes each message from now on, and says yes two seconds later.
+    Slowly,
 }
+
+/// How long a slow receiver takes for its yes.
+const SLOWLY: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 struct Hook {
     manners: Arc<Mutex<HashMap<String, VecDeque<Manner>>>>,
     got: mpsc::UnboundedSender<Got>,
+}
+
+impl Hook {
+    /// How a receiver behaves this time.
+    fn next_manner(&self, receiver: &str) -> Option<Manner> {
+        let mut manners = self.manners.lock().expect("manners");
+        let list = manners.get_mut(receiver)?;
+        if matches!(list.front(), Some(Manner::Slowly)) { list.front().copied() } else { list.pop_front() }
+    }
 }
 
 async fn receive(
@@ -62,13 +77,17 @@ async fn receive(
     body: String,
 ) -> StatusCode {
     let id = headers["webhook-id"].to_str().expect("an id").to_owned();
-    let manner = hook.manners.lock().expect("manners").get_mut(&receiver).and_then(VecDeque::pop_front);
+    let manner = hook.next_manner(&receiver);
     let replayed = headers.get("serin-replay").is_some_and(|value| value == "true");
     hook.got.send(Got { receiver, id, body, replayed }).expect("the test listens");
     match manner {
         None => StatusCode::OK,
         Some(Manner::Says(status)) => StatusCode::from_u16(status).expect("a status"),
         Some(Manner::Hangs) => std::future::pending().await,
+        Some(Manner::Slowly) => {
+            tokio::time::sleep(SLOWLY).await;
+            StatusCode::OK
+        }
     }
 }
 
@@ -198,6 +217,53 @@ async fn a_receiver_that_never_answers_delays_nobody() {
     }
     assert!(slow <= 2, "who never took anything has one try at a time, and the next when that is given up: {slow}");
     post.worker.take().expect("it runs").abort();
+}
+
+#[tokio::test]
+async fn of_a_thousand_incidents_at_once_a_quick_receiver_hears_all_whatever_a_slow_one_does() {
+    const INCIDENTS: usize = 1_000;
+    let mut post = Post::new(&["slow", "quick"], &[("slow", &[Manner::Slowly])]).await;
+    let both = [("slow", None), ("quick", None)];
+    let said = |event: &str, sequence: u32| {
+        (0..INCIDENTS).map(|nth| page(&format!("{event}{nth}"), &format!("i{nth}"), sequence, &both)).collect()
+    };
+    post.say(said("opened", 1)).await;
+    post.say(said("resolved", 2)).await;
+    let (mut quick, mut slow) = (Vec::new(), Vec::new());
+    while quick.len() < 2 * INCIDENTS {
+        let got = soon("a message", post.got.recv()).await.expect("the server runs");
+        if got.receiver == "quick" { quick.push(got.id) } else { slow.push(got.id) }
+    }
+    let place = |list: &[String], id: &str| list.iter().position(|one| one == id);
+    for nth in 0..INCIDENTS {
+        let [opened, resolved] = ["opened", "resolved"].map(|event| place(&quick, &format!("{event}{nth}")));
+        assert!(opened.is_some() && opened < resolved, "{nth}: its opening, then its end: {opened:?} {resolved:?}");
+    }
+    assert!(slow.len() < 2 * INCIDENTS, "nobody waited for the slow one, which has heard {} only", slow.len());
+    // What was brought and what waits is all there is, at any moment that the ledger is asked.
+    post.stop.cancel();
+    soon("the courier's end", post.worker.take().expect("it ran")).await.expect("it ends well");
+    while let Ok(got) = post.got.try_recv() {
+        assert_eq!(got.receiver, "slow", "the quick one has heard all of it, once");
+        slow.push(got.id);
+    }
+    let heard: std::collections::HashSet<&String> = slow.iter().collect();
+    assert_eq!(heard.len(), slow.len(), "the slow one heard nothing twice");
+    let backlog = post.store.backlog(Utc::now()).await.expect("the outbox");
+    assert_eq!(backlog.pending, (2 * INCIDENTS - slow.len()) as u64, "what waits is what it has not heard");
+    assert_eq!(backlog.dead, 0);
+    let of_slow =
+        |state| DeliveryFilter { receiver: Some("slow".to_owned()), state: Some(state), ..DeliveryFilter::default() };
+    let mut sent = std::collections::HashSet::new();
+    let mut filter = of_slow(DeliveryState::Sent);
+    loop {
+        let lines = post.store.deliveries(&filter).await.expect("the ledger");
+        let Some(last) = lines.last() else { break };
+        filter.after = Some(last.id.clone());
+        sent.extend(lines.into_iter().map(|line| line.notification));
+    }
+    assert_eq!(sent, slow.iter().cloned().collect(), "and the ledger has as brought what it heard");
+    post.store.close().await;
 }
 
 #[tokio::test]
