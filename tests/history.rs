@@ -9,7 +9,12 @@ use std::time::Instant;
 
 use chrono::Utc;
 use serde_json::Value;
+use serin::domain::incident::Incident;
 use serin::domain::monitor::MonitorId;
+use serin::domain::paging::delivery::AttemptEnd;
+use serin::domain::reason::FailureReason;
+use serin::store::values::change_set::ChangeSet;
+use serin::store::write::outbox::{Attempted, Claiming, NextAttempt};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -27,6 +32,9 @@ use fixture::Running;
 const QUERIES_MAX: usize = 30;
 /// Bytes of a monitor's page with the largest heat map, so that it stays a page.
 const BYTES_MAX: usize = 300_000;
+
+/// Deliveries that are many.
+const PROMISED: usize = 500;
 
 static QUERIES: AtomicUsize = AtomicUsize::new(0);
 
@@ -77,7 +85,75 @@ async fn ninety_days_are_told_in_as_many_queries_as_a_day() {
     pages(&running).await;
     api(&running).await;
     board(&running).await;
+    ledger(&running).await;
     fleet(&running).await;
+}
+
+/// What is promised to whom: whatever there is of it, with tries.
+async fn ledger(running: &Running) {
+    let one = fixture::incident(3, FailureReason::WrongResults, "wrong", Utc::now());
+    tell(running, one.clone(), "alone", 1).await;
+    for n in 0..PROMISED {
+        let told = fixture::incident(100 + n, FailureReason::WrongResults, "wrong", Utc::now());
+        tell(running, told, "often", 1).await;
+    }
+    let many = fixture::incident(4, FailureReason::WrongResults, "wrong", Utc::now());
+    tell(running, many.clone(), "thrice", PROMISED).await;
+    for end in [0, 1, 2] {
+        try_all(running, end == 2).await;
+    }
+    let (one, many) = (one.id, many.id);
+    let rows = [
+        ("/deliveries?receiver=alone", "/deliveries?receiver=often", "the page"),
+        ("/api/v1/deliveries?receiver=alone", "/api/v1/deliveries?receiver=often", "the API, which the command reads"),
+        (&*format!("/deliveries?incident={one}"), &*format!("/deliveries?incident={many}"), "of one incident"),
+        (&*format!("/incidents/{one}"), &*format!("/incidents/{many}"), "an incident's page"),
+        (&*format!("/api/v1/incidents/{one}"), &*format!("/api/v1/incidents/{many}"), "an incident in the API"),
+        ("/receivers", "/receivers", "receivers"),
+        ("/api/v1/receivers", "/api/v1/receivers", "receivers in the API"),
+    ];
+    for (few, all, sentence) in rows {
+        let ((text_of_one, of_one), (text_of_all, of_all)) = (counted(running, few).await, counted(running, all).await);
+        assert!(few == all || text_of_all.len() > text_of_one.len() + 5_000, "{sentence}: there is much more of it");
+        assert_eq!(of_one, of_all, "{sentence}: as many questions for one delivery as for {PROMISED}");
+        assert!(of_one <= QUERIES_MAX, "{sentence}: {of_one} queries");
+    }
+}
+
+/// Promises so many messages of an incident to a receiver.
+async fn tell(running: &Running, incident: Incident, receiver: &str, messages: usize) {
+    let opening = fixture::opening(&incident);
+    let message = |n: usize| {
+        let mut told = opening.outbox[0].clone();
+        told.notification.id = format!("{}-{n}", told.notification.id);
+        told.notification.sequence = n as u32 + 1;
+        told.to = common::paging::addressees(&[(receiver, None)]);
+        told
+    };
+    let outbox = (0..messages).map(message).collect();
+    running.store.commit(ChangeSet { outbox, ..opening.clone() }).await.unwrap();
+}
+
+/// Tries once whatever may be tried; what is not taken is tried again.
+async fn try_all(running: &Running, is_taken: bool) {
+    let (now, all) = (Utc::now(), 2 * PROMISED);
+    let claiming = Claiming { limit: all, per_receiver: all, per_unproven: all, ..Claiming::default() };
+    let claims = running.store.claim(now, claiming).await.unwrap();
+    assert!(claims.len() >= PROMISED, "{}", claims.len());
+    let tried = claims.into_iter().map(|claim| {
+        let failed = AttemptEnd::Failed { why: "HTTP 503".to_owned(), retry_after: None };
+        running.store.attempted(Attempted {
+            delivery: claim.delivery,
+            lease: claim.lease,
+            started_at: now,
+            ended_at: now,
+            end: if is_taken { AttemptEnd::Accepted } else { failed },
+            external_ref: None,
+            next: if is_taken { NextAttempt::Sent } else { NextAttempt::Retry(now) },
+            stand_ins: Vec::new(),
+        })
+    });
+    futures_util::future::try_join_all(tried).await.unwrap();
 }
 
 /// A day and a week of canaries, in rows and packs, with lists of some that are lost.
