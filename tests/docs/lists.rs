@@ -13,7 +13,7 @@ use crate::{documentation, root, text};
 const WRITE: &str = "SERIN_DOCS_WRITE";
 
 /// Compares a generated text with what stands between its marks.
-fn check_generated(page: &str, name: &str, generated: &str) {
+pub(crate) fn check_generated(page: &str, name: &str, generated: &str) {
     let begin = format!("<!-- {name}: generated, `{WRITE}=1 cargo test --test docs` writes it -->\n");
     let end = format!("<!-- /{name} -->");
     let whole = text(page);

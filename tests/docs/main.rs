@@ -3,6 +3,7 @@
 mod examples;
 mod links;
 mod lists;
+mod messages;
 
 use std::path::{Path, PathBuf};
 
