@@ -14,7 +14,7 @@ use serin::domain::monitor::MonitorId;
 use serin::domain::paging::delivery::AttemptEnd;
 use serin::domain::reason::FailureReason;
 use serin::store::values::change_set::ChangeSet;
-use serin::store::write::outbox::{Attempted, Claiming, NextAttempt};
+use serin::store::write::outbox::{Attempted, Claiming, NextAttempt, TriedDelivery};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -143,14 +143,13 @@ async fn try_all(running: &Running, is_taken: bool) {
     let tried = claims.into_iter().map(|claim| {
         let failed = AttemptEnd::Failed { why: "HTTP 503".to_owned(), retry_after: None };
         running.store.attempted(Attempted {
-            delivery: claim.delivery,
+            deliveries: vec![TriedDelivery { id: claim.delivery, stand_ins: Vec::new() }],
             lease: claim.lease,
             started_at: now,
             ended_at: now,
             end: if is_taken { AttemptEnd::Accepted } else { failed },
             external_ref: None,
             next: if is_taken { NextAttempt::Sent } else { NextAttempt::Retry(now) },
-            stand_ins: Vec::new(),
         })
     });
     futures_util::future::try_join_all(tried).await.unwrap();

@@ -90,6 +90,7 @@ fn said(event: Event) -> String {
         runbook_url: "https://runbooks.example.org/mcp#wrong_results".to_owned(),
         incident_url: Some(format!("https://serin.example.org/incidents/{}", incident.id)),
         rule: Some(rule),
+        group_key: None,
         reproduce: incident.reproduce(),
         incident: Some(incident),
     };
@@ -128,6 +129,7 @@ fn receivers(web: SocketAddr) -> Vec<Receiver> {
     let receiver = |(name, channel): (&str, Channel)| Receiver {
         name: name.to_owned(),
         channel,
+        at_most: None,
         line: 1,
         definition_hash: String::new(),
     };

@@ -157,6 +157,12 @@ async fn a_database_of_the_version_before_answers_the_same() {
         "ALTER TABLE beats DROP COLUMN newest_known",
         "ALTER TABLE asks DROP COLUMN cache",
         "ALTER TABLE asks DROP COLUMN self_reported",
+        "DROP INDEX deliveries_gathering",
+        "DROP INDEX deliveries_gathered",
+        "DROP INDEX deliveries_together",
+        "DROP INDEX deliveries_sent",
+        "ALTER TABLE deliveries DROP COLUMN group_key",
+        "ALTER TABLE deliveries DROP COLUMN batch",
         "DELETE FROM _sqlx_migrations WHERE version >= 10",
     ] {
         sqlx::query(step).execute(&mut older).await.expect("made older");

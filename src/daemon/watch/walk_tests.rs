@@ -16,13 +16,14 @@ use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use crate::domain::depends_on::Parent;
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::incident::Incident;
-use crate::domain::maintenance::{MaintenanceWindow, WindowRuns, starts};
+use crate::domain::maintenance::{MaintenanceWindow, WindowRuns};
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
 use crate::domain::observation::{HealthSeen, Phases, Stage, Step, ToolsSeen};
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::parent::VERDICT_WITHIN;
 use crate::domain::paging::silence::Silence;
 use crate::domain::reason::Severity;
+use crate::domain::recurrence::{Recurrence, parsed};
 use crate::domain::route::{Escalation, Match, Route};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::Signal;
@@ -519,8 +520,7 @@ fn maintenance() -> MaintenanceWindow {
         name: String::new(),
         matches: Match { monitor: vec!["docs".to_owned()], ..Match::default() },
         runs: WindowRuns::Repeated {
-            starts: Box::new(starts("40 */2 * * *").unwrap()),
-            zone: jiff::tz::TimeZone::UTC,
+            starts: Recurrence::new(parsed("40 */2 * * *").unwrap(), jiff::tz::TimeZone::UTC),
             lasts: Duration::from_secs(660),
         },
         line: 7,
