@@ -2,8 +2,8 @@
 //! and a runbook, when one is down, slow, changed or quietly wrong.
 //!
 //! The house, from the ground up; arrows run downward only, between rooms and inside them (`tests/floors.rs`):
-//! `domain`, `net` · `untrusted_text`, `live` · `tool_lists`, `deliver`, `store` · `config`, `probe` · `daemon`, `web` ·
-//! `app` · `cli` · `main`. Beside it: the packages `serin-reference`, the server that `serin reference` and the demo
+//! `domain`, `net` · `untrusted_text`, `live` · `tool_lists`, `deliver`, `store` · `config`, `probe` · `hindsight` ·
+//! `daemon`, `web` · `app` · `cli` · `main`. Beside it: the packages `serin-reference`, the server that `serin reference` and the demo
 //! run; `serin-outbound`, below both; `serin-bench`.
 
 pub mod domain;
@@ -18,6 +18,8 @@ pub mod store;
 
 pub mod config;
 pub mod probe;
+
+pub mod hindsight;
 
 pub mod daemon;
 pub mod web;

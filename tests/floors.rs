@@ -16,10 +16,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("deliver", &["domain", "net"]),
     ("store", &["domain", "live"]),
     ("probe", &["domain", "net", "untrusted_text", "tool_lists"]),
+    // Past files are read to be weighed by, and texts of the past as they were.
+    ("hindsight", &["domain", "config", "store", "probe"]),
     ("daemon", &["domain", "live", "config", "tool_lists", "store", "probe", "deliver"]),
     ("web", &["domain", "live", "store", "deliver"]),
     ("app", &["domain", "net", "live", "config", "store", "probe", "deliver", "daemon", "web"]),
-    ("cli", &["domain", "net", "config", "tool_lists", "store", "probe", "deliver", "app"]),
+    ("cli", &["domain", "net", "config", "tool_lists", "store", "probe", "deliver", "hindsight", "app"]),
     ("main", &["live", "cli"]),
 ];
 

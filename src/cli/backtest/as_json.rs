@@ -6,10 +6,10 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
 
 use crate::cli::backtest::comparing::{Change, Difference};
-use crate::cli::backtest::replaying::ToldIncident;
 use crate::cli::backtest::report::{MonitorReport, Report};
 use crate::cli::backtest::saying::{not_comparable, not_in_record};
 use crate::domain::monitor::MonitorId;
+use crate::hindsight::replaying::ToldIncident;
 
 /// Everything, as one object.
 pub(crate) fn report(report: &Report) -> Value {

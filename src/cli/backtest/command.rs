@@ -13,8 +13,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use crate::cli::backtest::comparing::Stretch;
-use crate::cli::backtest::declared::FilesThen;
-use crate::cli::backtest::replaying::{Happened, ToldIncident, replay};
 use crate::cli::backtest::report::{MonitorReport, Report};
 use crate::cli::backtest::{as_json, saying};
 use crate::cli::config_file::declared;
@@ -25,6 +23,8 @@ use crate::config::read::source;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::reason::{FailureReason, Severity};
+use crate::hindsight::declared::FilesThen;
+use crate::hindsight::replaying::{Happened, ToldIncident, replay};
 use crate::store::StoreError;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::cli::backtest::replaying::ToldIncident;
+use crate::hindsight::replaying::ToldIncident;
 
 /// Moments that lie nearer to each other are the same: packs keep them to the hundredth of a second.
 const SAME: TimeDelta = TimeDelta::milliseconds(500);

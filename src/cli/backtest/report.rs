@@ -3,12 +3,12 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::cli::backtest::comparing::{Difference, Stretch, differences};
-use crate::cli::backtest::declared::NotComparable;
-use crate::cli::backtest::replaying::{Replayed, ToldIncident};
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::MonitorId;
 use crate::domain::reason::Severity;
 use crate::domain::signal::Signal;
+use crate::hindsight::declared::NotComparable;
+use crate::hindsight::replaying::{Replayed, ToldIncident};
 
 /// So long after the first beat that is kept, windows, streaks and what was open before stand as they stood.
 const SETTLES: TimeDelta = TimeDelta::days(1);

@@ -7,13 +7,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt as _;
 
 use super::comparing::{Difference, Stretch, differences};
-use super::declared::{FilesThen, Ways, Weighing};
-use super::replaying::{Happened, ToldIncident, replay};
 use super::{command, saying};
 use crate::daemon::watch::month::{EXPECT, Month, RULES, fleet, yaml};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::domain::reason::FailureReason;
+use crate::hindsight::declared::{FilesThen, Ways, Weighing};
+use crate::hindsight::replaying::{Happened, ToldIncident, replay};
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
 

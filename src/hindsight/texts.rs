@@ -9,10 +9,10 @@ use crate::probe::decode::answer::as_read::read_again;
 use crate::store::read::circumstances::TextKept;
 
 /// Texts by the names by which lists know them.
-pub(super) type Texts = HashMap<String, TextKept>;
+pub(crate) type Texts = HashMap<String, TextKept>;
 
 /// An answer with the text that a canary reads of it; none where nobody knows what the text was.
-pub(super) fn with_text(answer: Answer, canary: &Canary, texts: &Texts) -> Option<Answer> {
+pub(crate) fn with_text(answer: Answer, canary: &Canary, texts: &Texts) -> Option<Answer> {
     let Some(wanted) = canary.text.as_deref() else { return Some(answer) };
     let Some(named) = &answer.kept else {
         // Of a list the text beside it is not kept; of an answer which says that nothing was found, nothing is.

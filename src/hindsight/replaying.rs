@@ -9,9 +9,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::cli::backtest::declared::{Declared, Weighing};
-use crate::cli::backtest::observed::{ACCEPTED, Around, SourceLists, observed};
-use crate::cli::backtest::texts::Texts;
 use crate::domain::answer::{TEXT_NAME, Turn, Variant};
 use crate::domain::fleet::Provenance;
 use crate::domain::incident::Incident;
@@ -22,6 +19,9 @@ use crate::domain::outcome::{Judged, Verdict};
 use crate::domain::paging::quiet::QuietBook;
 use crate::domain::signal::{Level, Signal};
 use crate::domain::tools::Listing;
+use crate::hindsight::declared::{Declared, Weighing};
+use crate::hindsight::observed::{ACCEPTED, Around, SourceLists, observed};
+use crate::hindsight::texts::Texts;
 use crate::store::StoreError;
 use crate::store::file::readers::Readers;
 use crate::store::read::circumstances::Occurrences;

@@ -28,7 +28,7 @@ const JUDGED_BY_RECORD: [&str; 8] =
 
 /// What becomes of a canary's recorded answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AskUse {
+pub(crate) enum AskUse {
     /// They count as they were judged.
     AsRecorded,
     /// They are judged anew, by the sources, scores and texts that are kept.
@@ -40,24 +40,24 @@ pub(super) enum AskUse {
 /// A declaration, and what it makes of the record.
 #[derive(Debug, Clone)]
 pub(crate) struct Declared {
-    pub(super) monitor: Arc<Monitor>,
-    pub(super) routes: Arc<[Route]>,
+    pub(crate) monitor: Arc<Monitor>,
+    pub(crate) routes: Arc<[Route]>,
     /// Canaries whose answers do not count as they were judged.
     uses: HashMap<String, AskUse>,
 }
 
 impl Declared {
     /// One under which every answer counts as it was judged.
-    pub(super) fn as_recorded(monitor: Arc<Monitor>, routes: Arc<[Route]>) -> Self {
+    pub(crate) fn as_recorded(monitor: Arc<Monitor>, routes: Arc<[Route]>) -> Self {
         Self { monitor, routes, uses: HashMap::new() }
     }
 
-    pub(super) fn use_of(&self, canary: &str) -> AskUse {
+    pub(crate) fn use_of(&self, canary: &str) -> AskUse {
         self.uses.get(canary).copied().unwrap_or(AskUse::AsRecorded)
     }
 
     /// A canary by its id; none where it is not declared.
-    pub(super) fn canary(&self, id: &str) -> Option<&Canary> {
+    pub(crate) fn canary(&self, id: &str) -> Option<&Canary> {
         self.monitor.canaries.iter().find(|declared| declared.id == id)
     }
 
@@ -68,7 +68,7 @@ impl Declared {
     }
 
     /// Judges an answer to a question that was asked so by what is declared.
-    pub(super) fn judge(&self, declared: &Canary, variant: Variant, answer: &Answer) -> AskVerdict {
+    pub(crate) fn judge(&self, declared: &Canary, variant: Variant, answer: &Answer) -> AskVerdict {
         // The same chunk twice shows by its text, which is not kept; it was told when it was judged, and stays so.
         let mut told_apart = answer.clone();
         for (place, hit) in told_apart.hits.iter_mut().enumerate() {
@@ -92,7 +92,7 @@ pub(crate) struct NotComparable {
 /// How a monitor is weighed.
 #[derive(Debug)]
 pub(crate) struct Weighing {
-    pub(super) id: MonitorId,
+    pub(crate) id: MonitorId,
     proposed: Arc<Declared>,
     /// By the file in force, with what is pinned now and without; none where the proposed one weighs everything.
     then: Option<HashMap<i64, [Arc<Declared>; 2]>>,
@@ -115,7 +115,7 @@ pub(crate) struct Ways {
 impl Weighing {
     /// The declaration for a beat that names this file and was judged by this lock; false where the file is not kept, and
     /// the proposed one stands in. Of locks only the one of now is known: by another one nothing is judged.
-    pub(super) fn at(&self, file: i64, lock: Option<&String>) -> (&Arc<Declared>, bool) {
+    pub(crate) fn at(&self, file: i64, lock: Option<&String>) -> (&Arc<Declared>, bool) {
         match &self.then {
             None => (&self.proposed, true),
             Some(then) => match then.get(&file) {
@@ -126,21 +126,21 @@ impl Weighing {
     }
 
     /// Whether some answers are judged anew by their texts.
-    pub(super) fn reads_texts(&self) -> bool {
+    pub(crate) fn reads_texts(&self) -> bool {
         self.then.is_none() && self.proposed.reads_texts()
     }
 
-    pub(super) const fn is_as_it_was(&self) -> bool {
+    pub(crate) const fn is_as_it_was(&self) -> bool {
         self.then.is_some()
     }
 
     /// What is pinned of the monitor, by its hash.
-    pub(super) fn lock(&self) -> Option<&String> {
+    pub(crate) fn lock(&self) -> Option<&String> {
         self.proposed.monitor.pinned.as_ref().map(|pinned| &pinned.hash)
     }
 
     /// When the file came into force, where that lies between two beats; else the later of them.
-    pub(super) fn edited_at(&self, file: i64, last: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
+    pub(crate) fn edited_at(&self, file: i64, last: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
         self.loaded_at.get(&file).copied().filter(|at| *at > last && *at <= now).unwrap_or(now)
     }
 }

@@ -8,9 +8,6 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
-use crate::cli::backtest::declared::{AskUse, Declared};
-use crate::cli::backtest::faults::fault;
-use crate::cli::backtest::texts::{Texts, with_text};
 use crate::domain::answer::{Answer, Ask, Hit, KeptText, TEXT_NAME, Turn};
 use crate::domain::classify::{HEALTH_URL, reason_of};
 use crate::domain::fault::Fault;
@@ -22,34 +19,37 @@ use crate::domain::search::FreshWay;
 use crate::domain::signal::{Level, Signal};
 use crate::domain::sources::{NewestSource, SourcesLeft, SourcesSeen};
 use crate::domain::tools::{Drift, Listing};
+use crate::hindsight::declared::{AskUse, Declared};
+use crate::hindsight::faults::fault;
+use crate::hindsight::texts::{Texts, with_text};
 use crate::store::values::past::{PastAsk, PastBeat};
 use crate::store::write::listing::ListingLine;
 
 /// Stands for the accepted list of tools: which one it was, no beat says.
-pub(super) const ACCEPTED: &str = "accepted";
+pub(crate) const ACCEPTED: &str = "accepted";
 /// A list of tools that stays is written down once in an hour.
 const LISTED_EVERY: TimeDelta = TimeDelta::hours(1);
 
 /// What is known of a beat beside its record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Around<'r> {
+pub(crate) struct Around<'r> {
     /// Sources of ranked lists by their numbers.
-    pub(super) lists: &'r SourceLists,
+    pub(crate) lists: &'r SourceLists,
     /// Texts that are judged again.
-    pub(super) texts: &'r Texts,
+    pub(crate) texts: &'r Texts,
     /// The lists of tools that the server gave, the latest first.
-    pub(super) listings: &'r [ListingLine],
+    pub(crate) listings: &'r [ListingLine],
     /// Whether the server's caches could be passed.
-    pub(super) knows_way: bool,
+    pub(crate) knows_way: bool,
     /// How often the server was seen to be started anew until then.
-    pub(super) starts: usize,
+    pub(crate) starts: usize,
 }
 
 /// Sources of ranked lists by the lists' numbers.
-pub(super) type SourceLists = HashMap<i64, Arc<[String]>>;
+pub(crate) type SourceLists = HashMap<i64, Arc<[String]>>;
 
 /// What was seen, and what that came to; and how many answers are left out, since nobody knows what their texts said.
-pub(super) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>) -> (Observation, Outcome, u64) {
+pub(crate) fn observed(past: &PastBeat, declared: &Declared, around: Around<'_>) -> (Observation, Outcome, u64) {
     let monitor = &declared.monitor;
     let mut seen = Observation {
         elapsed: past.elapsed,

@@ -4,7 +4,7 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::reason::FailureReason;
 
 /// A fault that stands for a reason.
-pub(super) fn fault(reason: FailureReason) -> Fault {
+pub(crate) fn fault(reason: FailureReason) -> Fault {
     use FailureReason as R;
     use FaultKind as K;
     let kind = match reason {
