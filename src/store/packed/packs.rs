@@ -1,6 +1,6 @@
 //! Packs as the database keeps them: whose they are, where they stand, and what their numbers mean.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
@@ -179,9 +179,10 @@ pub(in crate::store) async fn beats_of(
         .fetch_optional(&mut *connection)
         .await?;
     let Some(row) = row else { return Ok(Vec::new()) };
-    let read = read(hour, row.try_get(0)?)?;
+    let read = [read(hour, row.try_get(0)?)?];
     let mut meanings = Meanings::default();
     learn(connection, &read, &mut meanings).await?;
+    let [read] = read;
     read.named(&meanings).map_err(|error| damaged("a pack", &error))
 }
 
@@ -189,30 +190,30 @@ pub(in crate::store) fn read(at: DateTime<Utc>, data: &[u8]) -> Result<Hour, Sto
     hour::decode(at, data).map_err(|error| damaged("a pack", &error))
 }
 
-/// Learns what the numbers of a pack stand for, as far as that is not known yet.
+/// Learns what the numbers of packs stand for, as far as that is not known yet: two queries, however many there are.
 pub(in crate::store) async fn learn(
     connection: &mut SqliteConnection,
-    hour: &Hour,
+    hours: &[Hour],
     meanings: &mut Meanings,
 ) -> Result<(), StoreError> {
-    for number in &hour.canaries {
-        if meanings.canaries.contains_key(number) {
-            continue;
+    let canaries = hours.iter().flat_map(|hour| &hour.canaries).copied();
+    let canaries: BTreeSet<i64> = canaries.filter(|number| !meanings.canaries.contains_key(number)).collect();
+    if !canaries.is_empty() {
+        let rows = sqlx::query("SELECT id, name FROM canary_names WHERE id IN (SELECT value FROM json_each($1))");
+        for row in rows.bind(serde_json::json!(canaries).to_string()).fetch_all(&mut *connection).await? {
+            meanings.canaries.insert(row.try_get(0)?, Arc::from(row.try_get::<&str, _>(1)?));
         }
-        let row =
-            sqlx::query("SELECT name FROM canary_names WHERE id = $1").bind(number).fetch_one(&mut *connection).await?;
-        meanings.canaries.insert(*number, Arc::from(row.try_get::<&str, _>(0)?));
     }
-    for entry in &hour.answers {
-        let PackedAnswer::Number(number) = entry else { continue };
-        if meanings.answers.contains_key(number) {
-            continue;
-        }
-        let row =
-            sqlx::query("SELECT data FROM answers WHERE id = $1").bind(number).fetch_optional(&mut *connection).await?;
-        if let Some(row) = row {
-            let answer = answer_from(row.try_get(0)?).map_err(|error| damaged("an answer", &error))?;
-            meanings.answers.insert(*number, answer);
+    let answers = hours.iter().flat_map(|hour| &hour.answers).filter_map(|entry| match entry {
+        PackedAnswer::Number(number) => Some(*number),
+        _ => None,
+    });
+    let answers: BTreeSet<i64> = answers.filter(|number| !meanings.answers.contains_key(number)).collect();
+    if !answers.is_empty() {
+        let rows = sqlx::query("SELECT id, data FROM answers WHERE id IN (SELECT value FROM json_each($1))");
+        for row in rows.bind(serde_json::json!(answers).to_string()).fetch_all(&mut *connection).await? {
+            let answer = answer_from(row.try_get(1)?).map_err(|error| damaged("an answer", &error))?;
+            meanings.answers.insert(row.try_get(0)?, answer);
         }
     }
     Ok(())

@@ -151,9 +151,9 @@ impl Readers {
         let mut reading = self.readers.begin().await?;
         let PastCounts { packs, mut rows } = remembered(&mut reading, (monitor, &starts), from, until).await?;
         let mut meanings = Meanings::default();
-        for pack in packs {
-            let hour = pack.read()?;
-            packs::learn(&mut reading, &hour, &mut meanings).await?;
+        let hours = packs.into_iter().map(Pack::read).collect::<Result<Vec<_>, _>>()?;
+        packs::learn(&mut reading, &hours, &mut meanings).await?;
+        for hour in hours {
             rows.extend(hour.named(&meanings).map_err(|error| damaged("a pack", &error))?);
         }
         Ok(between(rows, from, until))

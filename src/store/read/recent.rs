@@ -88,7 +88,7 @@ impl Readers {
         while hour < sealed_until {
             for (owner, read) in hour_of_fleet(&mut reading, hour, &HashMap::new()).await? {
                 let Some(monitor) = owners.get(&owner) else { continue };
-                packs::learn(&mut reading, &read, &mut meanings).await?;
+                packs::learn(&mut reading, std::slice::from_ref(&read), &mut meanings).await?;
                 let beats = read.named(&meanings).map_err(|error| damaged("a pack", &error))?;
                 let wanted = beats.iter().filter(|beat| beat.started_at >= since);
                 asks.extend(wanted.flat_map(|beat| lines(monitor, beat)));
