@@ -128,7 +128,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         database: &loaded.settings.database,
         set_aside_damaged: options.set_aside_damaged,
         fleet: &fleet,
-        source: &source.text(),
+        files: &source.files(),
         alerts: &alerts,
         live: &live,
     };

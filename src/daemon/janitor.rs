@@ -105,8 +105,9 @@ enum Forgetting {
 }
 
 /// The order matters: what names something goes before what is named.
-const DAILY: [Forgetting; 9] = [
+const DAILY: [Forgetting; 10] = [
     Forgetting::Pages,
+    Forgetting::Kept(Retained::Files),
     Forgetting::Unused,
     Forgetting::Kept(Retained::Tools),
     Forgetting::Kept(Retained::Notices),
@@ -238,6 +239,10 @@ async fn forget(
             store.forget(Retained::Answers, now - retention.beats - NAMED_LONGER).await?
         }
         Forgetting::Kept(Retained::Days) => store.forget(Retained::Days, now - retention.days).await?,
+        // By them beats and incidents were judged that are still kept.
+        Forgetting::Kept(Retained::Files) => {
+            store.forget(Retained::Files, now - retention.incidents.max(retention.beats)).await?
+        }
         Forgetting::Kept(kept) => store.forget(*kept, now - retention.incidents).await?,
         Forgetting::Unused => {
             store.doom_unused(now - retention.beats - NAMED_LONGER, now).await?;

@@ -111,8 +111,7 @@ impl Reload {
 
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.
     async fn accept(&self, source: &ConfigSource, loaded: Loaded, now: DateTime<Utc>) -> bool {
-        let text = source.text();
-        let noted = self.context.store.config_loaded(&loaded.fleet, &text, now).await;
+        let noted = self.context.store.config_loaded(&loaded.fleet, &source.files(), now).await;
         self.context.note_write(noted.as_ref().err(), now);
         if noted.is_err() {
             return false;

@@ -16,6 +16,7 @@ use crate::domain::answer::{Turn, Variant};
 use crate::domain::contract::Baseline;
 use crate::domain::errors::SearchCall;
 use crate::domain::fleet::Fleet;
+use crate::domain::fleet_files::FleetFiles;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::outcome::AskVerdict;
@@ -44,10 +45,10 @@ const CANARY: &str = "canary:";
 pub(crate) async fn runtimes(
     store: &Store,
     fleet: &Fleet,
-    source: &str,
+    files: &FleetFiles,
     now: DateTime<Utc>,
 ) -> Result<Vec<MonitorRuntime>, StoreError> {
-    let first_seen = store.config_loaded(fleet, source, now).await?;
+    let first_seen = store.config_loaded(fleet, files, now).await?;
     let mut runtimes: HashMap<MonitorId, MonitorRuntime> = HashMap::with_capacity(fleet.monitors.len());
     for monitor in &fleet.monitors {
         let mut runtime = MonitorRuntime::new(Arc::clone(monitor), now);
@@ -271,7 +272,7 @@ mod tests {
         next.restore_track_record(record.clone(), &monitor);
         let signals = changed_signals(&before, &next);
         context.store.commit(Box::new(ChangeSet { signals, ..ChangeSet::default() })).await.unwrap();
-        let resumed = runtimes(&context.store, &fleet, "", now).await.unwrap();
+        let resumed = runtimes(&context.store, &fleet, &FleetFiles::default(), now).await.unwrap();
         assert_eq!(*resumed[0].state.track_record(), record);
         assert_eq!(
             resumed[0].state.signal(Signal::Quality).phase,
@@ -306,7 +307,7 @@ mod tests {
             next.canaries.insert("a", CanaryState { state, leak, ..CanaryState::new("h", now) });
             let signals = changed_signals(&before, &next);
             context.store.commit(Box::new(ChangeSet { signals, ..ChangeSet::default() })).await.unwrap();
-            let resumed = runtimes(&context.store, &fleet, "", now).await.unwrap();
+            let resumed = runtimes(&context.store, &fleet, &FleetFiles::default(), now).await.unwrap();
             let of = |state: &MonitorState| {
                 let canary = state.canaries.get("a");
                 canary.map(|canary| (canary.state.phase, canary.leak.as_ref().map(|leak| leak.phase)))

@@ -16,6 +16,7 @@ use crate::daemon::runtime::MonitorRuntime;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Fleet;
+use crate::domain::fleet_files::FleetFiles;
 use crate::live::banner::Banner;
 use crate::live::state::{LiveState, STARTING};
 use crate::store::OpenError;
@@ -37,7 +38,7 @@ pub(crate) struct Start<'a> {
     /// The fleet that it is to remember.
     pub fleet: &'a Fleet,
     /// The text that declares it, as it may be shown.
-    pub source: &'a str,
+    pub files: &'a FleetFiles,
     /// Told of what we wait for.
     pub alerts: &'a InternalAlerts,
     pub live: &'a Arc<LiveState>,
@@ -90,7 +91,7 @@ impl Start<'_> {
             }
             opened => opened?,
         };
-        match resume::runtimes(&store, self.fleet, self.source, Utc::now()).await {
+        match resume::runtimes(&store, self.fleet, self.files, Utc::now()).await {
             Ok(runtimes) => Ok((store, runtimes)),
             Err(source) => {
                 store.close().await;

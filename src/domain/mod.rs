@@ -23,6 +23,7 @@ pub mod maintenance;
 pub mod drills;
 pub mod runbooks;
 pub mod fleet;
+pub mod fleet_files;
 pub(crate) mod afresh;
 pub mod server_profile;
 pub mod tools;

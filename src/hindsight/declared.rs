@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -14,13 +15,14 @@ use crate::config::describe::changes;
 use crate::config::read::source::ConfigSource;
 use crate::config::{self, Loaded};
 use crate::domain::answer::{Answer, Variant};
-use crate::domain::fleet::Fleet;
+use crate::domain::fleet::{Fleet, Provenance};
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Canary, Monitor, MonitorId};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::pinned::Pinned;
 use crate::domain::quality::canary;
 use crate::domain::route::Route;
-use crate::store::read::circumstances::FileInForce;
+use crate::store::read::files::FileInForce;
 
 /// Keys of a canary whose change can be judged by what is kept of its answers.
 const JUDGED_BY_RECORD: [&str; 8] =
@@ -50,6 +52,11 @@ impl Declared {
     /// One under which every answer counts as it was judged.
     pub(crate) fn as_recorded(monitor: Arc<Monitor>, routes: Arc<[Route]>) -> Self {
         Self { monitor, routes, uses: HashMap::new() }
+    }
+
+    /// What is pinned of the monitor, by its hash.
+    pub(crate) fn lock(&self) -> Option<&String> {
+        self.monitor.pinned.as_ref().map(|pinned| &pinned.hash)
     }
 
     pub(crate) fn use_of(&self, canary: &str) -> AskUse {
@@ -94,8 +101,9 @@ pub(crate) struct NotComparable {
 pub(crate) struct Weighing {
     pub(crate) id: MonitorId,
     proposed: Arc<Declared>,
-    /// By the file in force, with what is pinned now and without; none where the proposed one weighs everything.
-    then: Option<HashMap<i64, [Arc<Declared>; 2]>>,
+    /// By the file in force, with the lock that stood beside it, with what is pinned now and without any; none where the
+    /// proposed one weighs everything.
+    then: Option<HashMap<i64, [Arc<Declared>; 3]>>,
     /// When each of these files last came into force.
     loaded_at: HashMap<i64, DateTime<Utc>>,
 }
@@ -114,15 +122,20 @@ pub(crate) struct Ways {
 
 impl Weighing {
     /// The declaration for a beat that names this file and was judged by this lock; false where the file is not kept, and
-    /// the proposed one stands in. Of locks only the one of now is known: by another one nothing is judged.
+    /// the proposed one stands in. Of an older Serin only the lock of now is known: by another one nothing is judged.
     pub(crate) fn at(&self, file: i64, lock: Option<&String>) -> (&Arc<Declared>, bool) {
         match &self.then {
             None => (&self.proposed, true),
             Some(then) => match then.get(&file) {
-                Some([pinned, bare]) => (if lock == self.lock() { pinned } else { bare }, true),
+                Some(known) => (known.iter().find(|then| then.lock() == lock).unwrap_or(&known[2]), true),
                 None => (&self.proposed, false),
             },
         }
+    }
+
+    /// How far its beats are apart.
+    pub(crate) fn every(&self) -> Duration {
+        self.proposed.monitor.every
     }
 
     /// Whether some answers are judged anew by their texts.
@@ -134,11 +147,6 @@ impl Weighing {
         self.then.is_some()
     }
 
-    /// What is pinned of the monitor, by its hash.
-    pub(crate) fn lock(&self) -> Option<&String> {
-        self.proposed.monitor.pinned.as_ref().map(|pinned| &pinned.hash)
-    }
-
     /// When the file came into force, where that lies between two beats; else the later of them.
     pub(crate) fn edited_at(&self, file: i64, last: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
         self.loaded_at.get(&file).copied().filter(|at| *at > last && *at <= now).unwrap_or(now)
@@ -147,11 +155,15 @@ impl Weighing {
 
 /// A file of the past, as far as beats are weighed by it.
 #[derive(Debug)]
-struct FileThen {
+pub(crate) struct FileThen {
     number: i64,
-    loaded_at: DateTime<Utc>,
-    monitors: HashMap<MonitorId, Arc<Monitor>>,
-    routes: Arc<[Route]>,
+    pub(crate) loaded_at: DateTime<Utc>,
+    pub(crate) monitors: HashMap<MonitorId, Arc<Monitor>>,
+    pub(crate) routes: Arc<[Route]>,
+    /// Windows of maintenance.
+    pub(crate) maintenance: Vec<MaintenanceWindow>,
+    /// Where all this stands.
+    pub(crate) provenance: Provenance,
 }
 
 impl FileThen {
@@ -160,7 +172,9 @@ impl FileThen {
             number: file.number,
             loaded_at: file.loaded_at,
             monitors: fleet.monitors.iter().map(|monitor| (monitor.id.clone(), Arc::clone(monitor))).collect(),
-            routes: bare(&fleet.routes),
+            routes: fleet.routes.iter().cloned().collect(),
+            maintenance: fleet.maintenance.clone(),
+            provenance: fleet.provenance.clone(),
         }
     }
 }
@@ -175,8 +189,8 @@ pub(crate) struct FilesThen {
 }
 
 impl FilesThen {
-    /// Reads those that were in force since then, as if each lay in the place of `path`. Of a file that includes others
-    /// only these are kept as one text: it is known where it is one of `known`. Blocks.
+    /// Reads those that were in force since then, as if each lay in the place of `path`. Of a file that includes others an
+    /// older Serin kept one text only: it is known where it is one of `known`. Blocks.
     pub(crate) fn read(all: Vec<FileInForce>, path: &Path, known: &[&Fleet], since: DateTime<Utc>) -> Self {
         // The last one from before is in force when the stretch begins.
         let in_stretch = all.iter().position(|file| file.loaded_at < since).map_or(all.len(), |last| last + 1);
@@ -184,16 +198,34 @@ impl FilesThen {
             if let Some(fleet) = known.iter().find(|fleet| fleet.provenance.hash == file.hash) {
                 return Some(FileThen::of(&file, fleet));
             }
-            let place = path.with_file_name(format!("<file {} of the past>", file.number));
-            let source = ConfigSource::new(&place, file.source.clone().into_bytes(), None);
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let of = (&*file.hash, file.commit.as_deref());
+            let source = ConfigSource::of_files(folder, &file.files().ok()?, of)?;
             let loaded = config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn);
             loaded.ok().map(|Loaded { fleet, .. }| FileThen::of(&file, &fleet))
         };
         let latest = all.first().map(|file| file.number);
-        let files: Vec<_> = all.into_iter().take(in_stretch).filter(|file| !file.source.is_empty()).collect();
+        let files: Vec<_> = all.into_iter().take(in_stretch).filter(FileInForce::is_kept).collect();
         let files: Vec<_> = files.into_iter().filter_map(fleet).collect();
         let knows_latest = files.first().is_some_and(|file| Some(file.number) == latest);
         Self { files, knows_latest }
+    }
+
+    /// How a monitor is weighed as it was, through every edit; none where no file that can be read declares it. `now`: as it
+    /// is declared now, with the lock that stands in where an older Serin kept none.
+    pub(crate) fn as_it_was(&self, id: &MonitorId, now: Option<&Monitor>) -> Option<Weighing> {
+        let (file, monitor) = self.files.iter().find_map(|file| Some((file, file.monitors.get(id)?)))?;
+        Some(Weighing {
+            id: id.clone(),
+            proposed: Arc::new(Declared::as_recorded(Arc::clone(monitor), Arc::clone(&file.routes))),
+            then: Some(self.then(now.unwrap_or(monitor))),
+            loaded_at: self.files.iter().map(|file| (file.number, file.loaded_at)).collect(),
+        })
+    }
+
+    /// A file by the number that beats name it by.
+    pub(crate) fn file(&self, number: i64) -> Option<&FileThen> {
+        self.files.iter().find(|file| file.number == number)
     }
 
     /// How a monitor of the proposed fleet is weighed.
@@ -204,13 +236,13 @@ impl FilesThen {
         let latest = self.files.first().filter(|_| self.knows_latest);
         let latest = latest.and_then(|then| Some((then.monitors.get(&monitor.id)?, &then.routes)));
         let keys = latest.map(|(was, _)| changed_keys(was, monitor)).unwrap_or_default();
-        let is_rerouted = latest.is_some_and(|(_, then)| *then != routes);
+        let is_rerouted = latest.is_some_and(|(_, then)| bare(then) != routes);
         let is_pinned_anew = lock.is_some_and(|then| then != monitor.pinned.as_ref().map(|pinned| &pinned.hash));
         let (uses, mut not_comparable) = latest.map(|(was, _)| compared(was, monitor, &keys)).unwrap_or_default();
         let of = monitor.original().or_else(|| latest.and_then(|(was, _)| was.original()));
         not_comparable.original = of.map(|original| original.id.clone());
         let is_changed = is_rerouted || is_pinned_anew || !keys.is_empty() || latest.is_none();
-        let weighing = |uses: HashMap<String, AskUse>, then: Option<HashMap<i64, [Arc<Declared>; 2]>>| Weighing {
+        let weighing = |uses: HashMap<String, AskUse>, then: Option<HashMap<i64, [Arc<Declared>; 3]>>| Weighing {
             id: monitor.id.clone(),
             proposed: Arc::new(Declared { monitor: Arc::clone(monitor), routes: Arc::clone(&routes), uses }),
             then,
@@ -225,14 +257,14 @@ impl FilesThen {
     }
 
     /// The monitor as each file had it.
-    fn then(&self, monitor: &Monitor) -> HashMap<i64, [Arc<Declared>; 2]> {
+    fn then(&self, monitor: &Monitor) -> HashMap<i64, [Arc<Declared>; 3]> {
         let of = |file: &FileThen| {
             let then = file.monitors.get(&monitor.id)?;
             let with = |pinned: Option<Arc<Pinned>>| {
                 let then = Arc::new(Monitor { pinned, ..Monitor::clone(then) });
                 Arc::new(Declared::as_recorded(then, Arc::clone(&file.routes)))
             };
-            Some((file.number, [with(monitor.pinned.clone()), with(None)]))
+            Some((file.number, [then.pinned.clone(), monitor.pinned.clone(), None].map(with)))
         };
         self.files.iter().filter_map(of).collect()
     }

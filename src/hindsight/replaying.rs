@@ -3,7 +3,7 @@
 //! It holds a day of beats at a time. What live weighing is given beside a beat is found in the record: the time covered
 //! from starts, restarts of the server and accepted tools from what was written of them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::{Judged, Verdict};
 use crate::domain::paging::quiet::QuietBook;
-use crate::domain::signal::{Level, Signal};
+use crate::domain::signal::{Level, Phase, Reading, Signal};
 use crate::domain::tools::Listing;
 use crate::hindsight::declared::{Declared, Weighing};
 use crate::hindsight::observed::{ACCEPTED, Around, SourceLists, observed};
@@ -90,6 +90,47 @@ struct Replay<'r> {
     starts: usize,
     accepted: usize,
     replayed: Replayed,
+    /// What the latest beats made of each signal, at most so many; none where nobody asks.
+    looks: VecDeque<BeatLook>,
+    looks_kept: usize,
+}
+
+/// What one beat made of each signal, in the order of [`Signal::ALL`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BeatLook {
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) signals: [(Reading, Phase); 8],
+}
+
+/// How a monitor stood at a moment.
+#[derive(Debug)]
+pub(crate) struct Retraced {
+    /// None where no beat that was seen is kept.
+    pub(crate) stood: Option<(MonitorState, Arc<Declared>)>,
+    /// The latest beats, the oldest first.
+    pub(crate) looks: VecDeque<BeatLook>,
+    /// The last beat of all, be it one that showed nothing.
+    pub(crate) last: Option<PastBeat>,
+    pub(crate) replayed: Replayed,
+}
+
+/// Weighs a monitor's beats again up to a moment, that of a beat counted in, and says how it stood then. `looks_kept`: of
+/// how many of the latest beats each signal's reading is kept.
+///
+/// # Errors
+/// Where the database does not answer, or holds a pack that cannot be read.
+pub(crate) async fn retrace(
+    store: &Readers,
+    weighing: &Weighing,
+    happened: &Happened,
+    (from, at): (DateTime<Utc>, DateTime<Utc>),
+    looks_kept: usize,
+) -> Result<Retraced, StoreError> {
+    let listings = store.listings(&weighing.id).await?;
+    let mut replays = [Replay { looks_kept, ..Replay::begin(weighing, happened, &listings) }];
+    let last = walk(store, &weighing.id, &mut replays, (from, near(at) + TimeDelta::microseconds(1))).await?;
+    let [Replay { state, last: declared, looks, replayed, .. }] = replays;
+    Ok(Retraced { stood: state.zip(declared), looks, last, replayed })
 }
 
 /// Weighs a monitor's beats from one moment to another again, in each of several ways.
@@ -105,7 +146,19 @@ pub(crate) async fn replay(
 ) -> Result<Vec<Replayed>, StoreError> {
     let listings = store.listings(monitor).await?;
     let mut replays: Vec<Replay<'_>> = ways.iter().map(|way| Replay::begin(way, happened, &listings)).collect();
-    let reads_texts = ways.iter().any(|way| way.reads_texts());
+    walk(store, monitor, &mut replays, (from, until)).await?;
+    Ok(replays.into_iter().map(|replay| replay.replayed).collect())
+}
+
+/// Takes every beat of a stretch into each of the replays; the last of them all.
+async fn walk(
+    store: &Readers,
+    monitor: &MonitorId,
+    replays: &mut [Replay<'_>],
+    (from, until): (DateTime<Utc>, DateTime<Utc>),
+) -> Result<Option<PastBeat>, StoreError> {
+    let reads_texts = replays.iter().any(|replay| replay.weighing.reads_texts());
+    let mut last = None;
     let (mut lists, mut texts) = (SourceLists::new(), Texts::new());
     let mut at = from;
     while at < until {
@@ -122,12 +175,13 @@ pub(crate) async fn replay(
         }
         let mut of_canaries = beats.iter().flat_map(|beat| &beat.asks).filter(|ask| ask.shape.turn != Turn::Harvested);
         let knows_way = of_canaries.any(|ask| ask.shape.variant == Variant::Fresh);
-        for replay in &mut replays {
+        for replay in &mut *replays {
             beats.iter().for_each(|past| replay.beat(past, (&lists, &texts), knows_way));
         }
+        last = beats.into_iter().next_back().or(last);
         at = to;
     }
-    Ok(replays.into_iter().map(|replay| replay.replayed).collect())
+    Ok(last)
 }
 
 /// Reads the lists that these beats name and that are not held yet; their numbers.
@@ -166,6 +220,8 @@ impl<'r> Replay<'r> {
             starts: 0,
             accepted: 0,
             replayed: Replayed::default(),
+            looks: VecDeque::new(),
+            looks_kept: 0,
         }
     }
 
@@ -184,7 +240,7 @@ impl<'r> Replay<'r> {
         let (declared, is_kept) = self.weighing.at(past.shape.config, lock);
         let declared = Arc::clone(declared);
         self.replayed.without_file += u64::from(!is_kept);
-        self.replayed.other_lock += u64::from(self.weighing.is_as_it_was() && lock != self.weighing.lock());
+        self.replayed.other_lock += u64::from(self.weighing.is_as_it_was() && lock != declared.lock());
         let mut state = self.state.take().unwrap_or_else(|| begun(now));
         self.edited(&mut state, &declared, past);
         let is_calm = past.shape.judged[Signal::Contract as usize].level == Level::Calm;
@@ -207,11 +263,23 @@ impl<'r> Replay<'r> {
         if self.weighing.is_as_it_was() {
             self.compare(&next, past);
         }
+        self.look(&next, now);
         self.state = Some(next);
         self.last = Some(declared);
         self.last_at = Some(now);
         self.replayed.beats += 1;
         self.replayed.span = Some((self.replayed.span.map_or(now, |(first, _)| first), now));
+    }
+
+    fn look(&mut self, next: &MonitorState, at: DateTime<Utc>) {
+        if self.looks_kept == 0 {
+            return;
+        }
+        if self.looks.len() == self.looks_kept {
+            self.looks.pop_front();
+        }
+        let signals = Signal::ALL.map(|signal| (next.reading(signal).clone(), next.signal(signal).phase));
+        self.looks.push_back(BeatLook { at, signals });
     }
 
     /// As in the daemon: one interval and a half at most, and what showed nothing covers nothing.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serin::domain::fleet::{Fleet, Provenance};
+use serin::domain::fleet_files::FleetFiles;
 use serin::domain::incident::{Course, Incident, IncidentReach, ResolveCause, ToldAs, Worst};
 use serin::domain::monitor::{Canary, Monitor, MonitorId};
 use serin::domain::observation::{Footprint, ToolsSeen};
@@ -285,8 +286,11 @@ async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
     let store = place.open().await;
     let both = fleet("h1", &[("docs", &["a", "b"]), ("wiki", &[])]);
     let only_docs = fleet("h2", &[("docs", &["a"])]);
-    store.config_loaded(&both, "version: 1", at(0)).await.expect("noted");
-    store.config_loaded(&only_docs, "version: 1 # less", at(10)).await.expect("noted");
+    store.config_loaded(&both, &FleetFiles::single("monitors.yaml", "version: 1"), at(0)).await.expect("noted");
+    store
+        .config_loaded(&only_docs, &FleetFiles::single("monitors.yaml", "version: 1 # less"), at(10))
+        .await
+        .expect("noted");
     let gone = [
         ("SELECT COUNT(*) FROM monitors WHERE removed_at IS NOT NULL", 1, "a monitor that left is marked, not erased"),
         ("SELECT COUNT(*) FROM canaries WHERE removed_at IS NOT NULL", 1, "and so is a canary"),
@@ -295,7 +299,8 @@ async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
     for (sql, expected, sentence) in gone {
         assert_eq!(number(&place.path(), sql).await, expected, "{sentence}");
     }
-    let first_seen = store.config_loaded(&both, "version: 1", at(20)).await.expect("noted");
+    let first_seen =
+        store.config_loaded(&both, &FleetFiles::single("monitors.yaml", "version: 1"), at(20)).await.expect("noted");
     let days: Vec<_> = ["docs", "wiki"].iter().map(|id| first_seen[&MonitorId::new(id)]).collect();
     assert_eq!(days, [at(0), at(0)], "who comes back keeps the first day");
     let back = [

@@ -28,6 +28,7 @@ use crate::hindsight::replaying::{Happened, ToldIncident, replay};
 use crate::store::StoreError;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
+use crate::store::read::files::FILES_MAX;
 use crate::store::values::past::PastBeat;
 
 /// Somebody would have been told otherwise.
@@ -97,7 +98,7 @@ pub async fn run(args: BacktestArgs) -> anyhow::Result<ExitCode> {
     let monitors = chosen(&new.fleet, args.monitor.as_deref())?;
     let now = Utc::now();
     let stretch = Stretch { from: now - args.since, until: now };
-    let files = store.files_in_force().await.map_err(failed)?;
+    let files = store.files_in_force(now, FILES_MAX, &[]).await.map_err(failed)?;
     let read = move || {
         let known: Vec<&Fleet> =
             std::iter::once(&new.fleet).chain(current.as_ref().map(|current| &current.fleet)).collect();

@@ -37,7 +37,8 @@ async fn happened(store: &Readers, from: DateTime<Utc>, until: DateTime<Utc>) ->
 /// The ways in which a proposed file has the month replayed.
 async fn ways(store: &Readers, new: &Fleet, since: DateTime<Utc>) -> Ways {
     let path = Path::new("monitors.yaml");
-    let files = FilesThen::read(store.files_in_force().await.unwrap(), path, &[], since);
+    let files =
+        FilesThen::read(store.files_in_force(DateTime::<Utc>::MAX_UTC, 200, &[]).await.unwrap(), path, &[], since);
     files.ways(&new.monitors[0], new, Some(Some(&"lock-2".to_owned())))
 }
 
@@ -214,7 +215,7 @@ async fn a_month_replayed_is_what_happened_and_under_other_rules_what_these_make
 /// The same for whoever reviews the change.
 async fn the_report(store: &Readers, month: &Month, stretch: Stretch) {
     let new = fleet(&yaml(TRIED[1].rules, EXPECT), Some("lock-2"));
-    let files = store.files_in_force().await.unwrap();
+    let files = store.files_in_force(DateTime::<Utc>::MAX_UTC, 200, &[]).await.unwrap();
     let files = FilesThen::read(files, Path::new("monitors.yaml"), &[], stretch.from);
     let monitors = new.monitors.clone();
     let report = command::report(store, (files, new, monitors), None, stretch).await.unwrap();

@@ -1,7 +1,7 @@
 //! Files as they stand: bytes, what they include, YAML as a tree that keeps its places, and how a fault in them is said.
 //!
 //! Read `bytes`, `glob` and `include` (the files beside the first), `lock_files`, `stamp` (are they still the same), `source` (all with
-//! their commit), `node` (values with their places) and `tree` (how they are put together; `map_keys` and `redaction` help
+//! their commit; as they are kept, `kept_files`), `node` (values with their places) and `tree` (how they are put together; `map_keys` and `redaction` help
 //! it), `json_lines` (the same of golden sets), `syntax` (what was meant where that fails), `diagnostic` (how it is said), `reference` (`${…}`).
 
 pub mod bytes;
@@ -18,3 +18,4 @@ pub(super) mod include;
 pub mod lock_files;
 pub(super) mod stamp;
 pub mod source;
+pub mod kept_files;

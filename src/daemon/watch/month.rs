@@ -16,6 +16,7 @@ use crate::daemon::{changes, janitor, resume};
 use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Retention;
+use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::Canary;
 use crate::domain::observation::{Harvested, Phases, Stage, Step, ToolsSeen};
 use crate::domain::pinned::{Pinned, PinnedCanary, Relation};
@@ -55,6 +56,10 @@ pub(crate) const RULES: &str =
 fn loaded(text: &str) -> Loaded {
     let source = ConfigSource::new(Path::new("monitors.yaml"), text.as_bytes().to_vec(), None);
     config::load(&source, &|_| None, Unset::Warn).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn files(text: &str) -> FleetFiles {
+    FleetFiles::single("monitors.yaml", text)
 }
 
 /// The fleet of a text, with a lock of that hash beside it.
@@ -239,7 +244,7 @@ impl Month {
     pub(crate) async fn begin(folder: &Path, text: &str, now: DateTime<Utc>) -> Self {
         let fleet = fleet(text, Some("lock-1"));
         let context = LoopContext::idle(folder, fleet.clone()).await;
-        context.store.config_loaded(&fleet, text, now).await.unwrap();
+        context.store.config_loaded(&fleet, &files(text), now).await.unwrap();
         let runtime = MonitorRuntime::new(Arc::clone(&fleet.monitors[0]), now);
         Self { context, fleet, runtime, now, began: (now, Instant::now()), dice: 7, under_way: Vec::new() }
     }
@@ -294,7 +299,7 @@ impl Month {
         if [beat(3, 10), beat(7, 3), beat(12, 8), beat(25, 0)].contains(&number) {
             let text = edit(if number < beat(10, 0) { RULES } else { EDITED });
             self.settle().await;
-            let all = resume::runtimes(&self.context.store, &self.fleet, &text, at).await.unwrap();
+            let all = resume::runtimes(&self.context.store, &self.fleet, &files(&text), at).await.unwrap();
             let declared = Arc::clone(&self.runtime.monitor);
             self.runtime = all.into_iter().find(|runtime| runtime.monitor.id == declared.id).unwrap();
             self.runtime.monitor = declared;
@@ -313,7 +318,7 @@ impl Month {
     async fn load(&mut self, text: &str, lock: &str, at: DateTime<Utc>) {
         self.settle().await;
         self.fleet = fleet(text, Some(lock));
-        self.context.store.config_loaded(&self.fleet, text, at).await.unwrap();
+        self.context.store.config_loaded(&self.fleet, &files(text), at).await.unwrap();
         let declared = Arc::clone(&self.fleet.monitors[0]);
         changes::edit(&self.context, &mut self.runtime, declared, at).await.unwrap();
     }

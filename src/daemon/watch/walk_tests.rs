@@ -15,6 +15,7 @@ use crate::daemon::{changes, resume};
 use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use crate::domain::depends_on::Parent;
 use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::fleet_files::FleetFiles;
 use crate::domain::incident::Incident;
 use crate::domain::maintenance::{MaintenanceWindow, WindowRuns};
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
@@ -274,7 +275,8 @@ impl Walk<'_> {
 
     /// Another process takes over, with what the store has.
     async fn restart(&mut self) {
-        let mut all = resume::runtimes(&self.context.store, self.fleet, "", self.now).await.unwrap();
+        let mut all =
+            resume::runtimes(&self.context.store, self.fleet, &FleetFiles::default(), self.now).await.unwrap();
         self.story.push("began anew".to_owned());
         let declared = Arc::clone(&self.runtime.monitor);
         let parent = self.parent.monitor.id.clone();

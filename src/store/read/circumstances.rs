@@ -1,4 +1,4 @@
-//! What stood around the beats of the past, for `serin backtest`: the files and locks they were judged by, who was told of
+//! What stood around the beats of the past, for `serin backtest`: the locks they were judged by, who was told of
 //! what came of them, and what happened between two of them.
 
 use std::collections::HashMap;
@@ -13,22 +13,6 @@ use crate::domain::paging::notification::Event;
 use crate::store::file::readers::Readers;
 use crate::store::values::column::timestamp;
 use crate::store::values::error::StoreError;
-
-/// Files that were in force that are read, the latest: more were never tried on one month.
-const FILES_MAX: u32 = 200;
-
-/// A file that was in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileInForce {
-    /// By which beats name it.
-    pub(crate) number: i64,
-    /// SHA-256 over the bytes of all files, lowercase hex.
-    pub(crate) hash: String,
-    /// When it last came into force.
-    pub(crate) loaded_at: DateTime<Utc>,
-    /// Its text with all that it includes, as it may be shown; empty where only a beat told of the hash.
-    pub(crate) source: String,
-}
 
 /// What is kept of a text that was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,22 +46,6 @@ impl Readers {
             Ok((row.try_get(0)?, TextKept { bytes: bytes.unsigned_abs(), begins: row.try_get(2)? }))
         };
         rows.iter().map(text).collect()
-    }
-
-    /// The files that were in force, the latest first; bounded by [`FILES_MAX`].
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub(crate) async fn files_in_force(&self) -> Result<Vec<FileInForce>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT number, hash, loaded_at, source FROM config_versions ORDER BY loaded_at DESC, number DESC LIMIT $1",
-        );
-        let rows = rows.bind(FILES_MAX).fetch_all(&self.readers).await?;
-        let file = |row: &SqliteRow| {
-            let loaded_at = timestamp(row, 2)?;
-            Ok(FileInForce { number: row.try_get(0)?, hash: row.try_get(1)?, loaded_at, source: row.try_get(3)? })
-        };
-        rows.iter().map(file).collect()
     }
 
     /// The hash of what was pinned of a monitor, by the number that beats name it by.

@@ -2,7 +2,8 @@
 //!
 //! Read `pages` and `ledger` (deliveries and their tries), then `latency` and `history` (over hours, days and months), `asked` (canaries and their ranks), `resume` and `recent` (what a start needs),
 //! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is), `backlog` (what of
-//! the outbox waits), `drills` (what came of each), `holds` and `silences` (why people were not told), `firing` (what they were told that is still open), `circumstances` (by what beats were judged, for a back-test).
+//! the outbox waits), `drills` (what came of each), `holds` and `silences` (why people were not told), `firing` (what they were told that is still open), `circumstances` and `files` (by
+//! what beats were judged).
 
 pub(in crate::store) mod unsealed;
 pub(crate) mod resume;
@@ -18,5 +19,6 @@ pub(crate) mod silences;
 pub mod drills;
 pub mod firing;
 pub(crate) mod circumstances;
+pub(crate) mod files;
 pub mod pages;
 pub mod ledger;

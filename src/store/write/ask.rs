@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::fleet::Fleet;
+use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::MonitorId;
 use crate::domain::paging::silence::Silence;
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
@@ -16,17 +17,17 @@ use crate::store::write::work::{CommitAnswer, Work};
 
 impl Store {
     /// Notes the file that came into force, its monitors and canaries, and which are no longer in it.
-    /// `source` is the file's text as it may be shown, secrets unresolved. Answers when each monitor was first seen.
+    /// `files` are kept as they stood, secrets unresolved. Answers when each monitor was first seen.
     ///
     /// # Errors
     /// Where the database does not answer.
     pub async fn config_loaded(
         &self,
         fleet: &Fleet,
-        source: &str,
+        files: &FleetFiles,
         now: DateTime<Utc>,
     ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
-        let note = FleetNote::of(fleet, source, now);
+        let note = FleetNote::of(fleet, files, now);
         match self.ask(Work::Loaded(Box::new(note))).await? {
             CommitAnswer::FirstSeen(first_seen) => Ok(first_seen),
             _ => Ok(HashMap::new()),

@@ -6,12 +6,14 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::fleet::Fleet;
+use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::MonitorId;
 use crate::store::values::change_set::TimelineRow;
 use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 use crate::store::values::rows::Rows;
 use crate::store::write::append::Names;
+use crate::store::write::config_files::KeptFiles;
 use crate::store::write::decide::{action, lapse, timeline};
 
 static MONITORS: Rows = Rows::new(
@@ -31,7 +33,7 @@ pub(in crate::store) struct FleetNote {
     file: String,
     hash: String,
     commit: Option<String>,
-    source: String,
+    kept: KeptFiles,
     monitors: Vec<MonitorId>,
     /// Monitor, canary, hash of its definition.
     canaries: Vec<(MonitorId, String, String)>,
@@ -39,8 +41,8 @@ pub(in crate::store) struct FleetNote {
 }
 
 impl FleetNote {
-    /// What is remembered of a fleet; `source` is the file's text as it may be shown, secrets unresolved.
-    pub(in crate::store) fn of(fleet: &Fleet, source: &str, now: DateTime<Utc>) -> Self {
+    /// What is remembered of a fleet that these files declare.
+    pub(in crate::store) fn of(fleet: &Fleet, files: &FleetFiles, now: DateTime<Utc>) -> Self {
         let canaries = fleet.monitors.iter().flat_map(|monitor| {
             monitor
                 .canaries
@@ -51,7 +53,7 @@ impl FleetNote {
             file: fleet.provenance.file.clone(),
             hash: fleet.provenance.hash.clone(),
             commit: fleet.provenance.commit.clone(),
-            source: source.to_owned(),
+            kept: KeptFiles::of(files),
             monitors: fleet.monitors.iter().map(|monitor| monitor.id.clone()).collect(),
             canaries: canaries.collect(),
             now,
@@ -67,14 +69,14 @@ pub(in crate::store) async fn loaded(
 ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
     let now = fleet.now.timestamp_micros();
     let number = names.config(connection, &fleet.hash).await?;
-    sqlx::query("UPDATE config_versions SET \"commit\" = $2, file = $3, loaded_at = $4, source = $5 WHERE number = $1")
+    sqlx::query("UPDATE config_versions SET \"commit\" = $2, file = $3, loaded_at = $4 WHERE number = $1")
         .bind(number)
         .bind(&fleet.commit)
         .bind(&fleet.file)
         .bind(now)
-        .bind(&fleet.source)
         .execute(&mut *connection)
         .await?;
+    fleet.kept.write(connection, number, now).await?;
     // Everything is taken for removed, then what is in the file comes back: no list of thousands of ids in a condition.
     sqlx::query("UPDATE monitors SET removed_at = $1 WHERE removed_at IS NULL")
         .bind(now)

@@ -5,7 +5,7 @@
 //! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing`
 //! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes and `together` what goes
 //! in one message, `drill` that it would go, `silence` what nobody wants to hear of, `config_history` what
-//! people and files say; `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
+//! people and files say (`config_files` each file); `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
 //! steps in the writer; `maintenance_requests` asks for them).
 
 pub(in crate::store) mod append;
@@ -14,6 +14,7 @@ pub(in crate::store) mod silence;
 pub(in crate::store) mod decide;
 pub(in crate::store) mod enqueue;
 pub(in crate::store) mod drill;
+pub(in crate::store) mod config_files;
 pub(crate) mod config_history;
 pub mod probe_memory;
 pub(crate) mod listing;

@@ -6,6 +6,7 @@ use sqlx::{Row, SqliteConnection};
 use crate::store::packed::packs::{day_number, hour_number, slot};
 use crate::store::values::error::StoreError;
 use crate::store::write::append::Names;
+use crate::store::write::config_files;
 
 /// Rows forgotten in one transaction: whoever waits for the writer waits some milliseconds for this.
 const AT_ONCE: u32 = 200;
@@ -27,6 +28,8 @@ pub enum Retained {
     Notices,
     /// Lists of tools that no longer hold.
     Tools,
+    /// Files that are not in force any more.
+    Files,
 }
 
 /// Numbers of lists or sources that nothing named when somebody looked.
@@ -81,6 +84,7 @@ pub(in crate::store) async fn forget(
                 + delete(connection, silences, micros).await?
         }
         Retained::Tools => forget_tools(connection, micros).await?,
+        Retained::Files => config_files::forget(connection, micros, AT_ONCE).await?,
     };
     Ok(gone > 0)
 }

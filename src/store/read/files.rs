@@ -1,0 +1,170 @@
+//! The files that were in force, as they stood: for whoever asks by what the past was judged.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+use chrono::{DateTime, Utc};
+use flate2::read::ZlibDecoder;
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use crate::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles, GoldenPlace};
+use crate::store::file::readers::Readers;
+use crate::store::values::column::{timestamp, word};
+use crate::store::values::error::StoreError;
+
+/// Files that were in force that are read, the latest: more were never tried on one month.
+pub(crate) const FILES_MAX: u32 = 200;
+/// Bytes of one text: as many as a file may have that is read from a disk.
+const TEXT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// A fleet's files that were in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileInForce {
+    /// By which beats name it.
+    pub(crate) number: i64,
+    /// SHA-256 over the bytes of all files, lowercase hex.
+    pub(crate) hash: String,
+    /// The git commit, where one was known.
+    pub(crate) commit: Option<String>,
+    /// When it last came into force, as far as was asked.
+    pub(crate) loaded_at: DateTime<Utc>,
+    /// All files as one text, of a Serin that kept them so; else empty.
+    source: String,
+    name: String,
+    packed: Vec<PackedFile>,
+    golden: Vec<GoldenPlace>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PackedFile {
+    name: String,
+    kind: FleetFileKind,
+    of: Vec<usize>,
+    text: Vec<u8>,
+}
+
+impl FileInForce {
+    /// Whether any text of it is kept.
+    pub(crate) const fn is_kept(&self) -> bool {
+        !self.packed.is_empty() || !self.source.is_empty()
+    }
+
+    /// The files, one by one; of an older Serin all that was read as one.
+    ///
+    /// # Errors
+    /// Where a text cannot be unpacked.
+    pub(crate) fn files(&self) -> Result<FleetFiles, StoreError> {
+        if self.packed.is_empty() {
+            return Ok(FleetFiles::single(&self.name, &self.source));
+        }
+        let file = |packed: &PackedFile| {
+            let (name, kind, of) = (packed.name.clone(), packed.kind, packed.of.clone());
+            Ok(FleetFile { name, text: unpacked(&packed.text)?, kind, of })
+        };
+        let files = self.packed.iter().map(file).collect::<Result<_, StoreError>>()?;
+        Ok(FleetFiles { files, golden: self.golden.clone() })
+    }
+}
+
+fn unpacked(packed: &[u8]) -> Result<String, StoreError> {
+    let mut text = String::new();
+    let read = ZlibDecoder::new(packed).take(TEXT_BYTES_MAX).read_to_string(&mut text);
+    read.map_err(|error| StoreError::Unreadable(format!("a file of the past cannot be unpacked: {error}")))?;
+    Ok(text)
+}
+
+impl Readers {
+    /// The number of the file that was in force at each of these moments; a moment before the first of them is left out.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn numbers_at(
+        &self,
+        moments: &[DateTime<Utc>],
+    ) -> Result<HashMap<DateTime<Utc>, i64>, StoreError> {
+        let micros: Vec<i64> = moments.iter().map(DateTime::timestamp_micros).collect();
+        let rows = sqlx::query(
+            "SELECT m.value, (SELECT config FROM config_loads WHERE loaded_at <= m.value \
+             ORDER BY loaded_at DESC, config DESC LIMIT 1) FROM json_each($1) m",
+        );
+        let rows = rows.bind(serde_json::json!(micros).to_string()).fetch_all(&self.readers).await?;
+        let mut found = HashMap::new();
+        for row in &rows {
+            if let Some(number) = row.try_get(1)? {
+                found.insert(timestamp(row, 0)?, number);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The files that came into force until a moment, the latest first, at most `most` and [`FILES_MAX`], and those of these
+    /// numbers.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn files_in_force(
+        &self,
+        until: DateTime<Utc>,
+        most: u32,
+        also: &[i64],
+    ) -> Result<Vec<FileInForce>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        let rows = sqlx::query(
+            "WITH latest AS (SELECT config, MAX(loaded_at) AS at FROM config_loads WHERE loaded_at <= $1 GROUP BY config), \
+             wanted AS (SELECT config FROM (SELECT config FROM latest ORDER BY at DESC, config DESC LIMIT $2) \
+             UNION SELECT value FROM json_each($3)) \
+             SELECT v.number, v.hash, v.\"commit\", l.at, v.source, v.file FROM wanted w \
+             JOIN config_versions v ON v.number = w.config JOIN latest l ON l.config = w.config \
+             ORDER BY l.at DESC, v.number DESC",
+        );
+        let also = serde_json::json!(also).to_string();
+        let rows = rows.bind(until.timestamp_micros()).bind(most.min(FILES_MAX)).bind(also).fetch_all(&mut *reading);
+        let rows = rows.await?;
+        let mut found: Vec<FileInForce> = rows.iter().map(in_force).collect::<Result<_, StoreError>>()?;
+        let places: BTreeMap<i64, usize> = found.iter().map(|file| file.number).zip(0..).collect();
+        let numbers = serde_json::json!(places.keys().collect::<Vec<_>>()).to_string();
+        let rows = sqlx::query(
+            "SELECT f.config, f.name, f.kind, f.of, t.text FROM config_files f JOIN config_texts t ON t.hash = f.hash \
+             WHERE f.config IN (SELECT value FROM json_each($1)) ORDER BY f.config, f.place",
+        );
+        for row in rows.bind(&numbers).fetch_all(&mut *reading).await? {
+            found[places[&row.try_get(0)?]].packed.push(packed(&row)?);
+        }
+        let rows = sqlx::query(
+            "SELECT config, named_by, name, place FROM config_golden WHERE config IN (SELECT value FROM json_each($1))",
+        );
+        for row in rows.bind(&numbers).fetch_all(&mut *reading).await? {
+            found[places[&row.try_get(0)?]].golden.push(golden(&row)?);
+        }
+        Ok(found)
+    }
+}
+
+fn in_force(row: &SqliteRow) -> Result<FileInForce, StoreError> {
+    Ok(FileInForce {
+        number: row.try_get(0)?,
+        hash: row.try_get(1)?,
+        commit: row.try_get(2)?,
+        loaded_at: timestamp(row, 3)?,
+        source: row.try_get(4)?,
+        name: row.try_get(5)?,
+        packed: Vec::new(),
+        golden: Vec::new(),
+    })
+}
+
+fn packed(row: &SqliteRow) -> Result<PackedFile, StoreError> {
+    let of: &str = row.try_get(3)?;
+    Ok(PackedFile {
+        name: row.try_get(1)?,
+        kind: word(row.try_get(2)?, "kind of file", FleetFileKind::from_slug)?,
+        of: serde_json::from_str(of).map_err(|error| StoreError::Unreadable(format!("config_files.of: {error}")))?,
+        text: row.try_get(4)?,
+    })
+}
+
+fn golden(row: &SqliteRow) -> Result<GoldenPlace, StoreError> {
+    let place = |index| row.try_get::<i64, _>(index).map(|place| usize::try_from(place).unwrap_or_default());
+    Ok(GoldenPlace { by: place(1)?, name: row.try_get(2)?, place: place(3)? })
+}

@@ -1,0 +1,119 @@
+//! The files of each fleet that came into force, each text once, and when each came into force.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use sha2::{Digest, Sha256};
+use sqlx::SqliteConnection;
+
+use crate::domain::fleet_files::{FleetFiles, GoldenPlace};
+use crate::store::values::error::StoreError;
+use crate::store::values::rows::Rows;
+
+static FILES: Rows =
+    Rows::new("INSERT INTO config_files (config, place, name, kind, of, hash) VALUES ", 6, " ON CONFLICT DO NOTHING");
+static GOLDEN: Rows =
+    Rows::new("INSERT INTO config_golden (config, named_by, name, place) VALUES ", 4, " ON CONFLICT DO NOTHING");
+
+/// Files as they are written down.
+#[derive(Debug)]
+pub(in crate::store) struct KeptFiles {
+    files: Vec<KeptFile>,
+    golden: Vec<GoldenPlace>,
+}
+
+#[derive(Debug)]
+struct KeptFile {
+    name: String,
+    kind: &'static str,
+    of: String,
+    hash: String,
+    text: Vec<u8>,
+}
+
+impl KeptFiles {
+    /// Packs the texts: whoever writes has no time for that.
+    pub(in crate::store) fn of(files: &FleetFiles) -> Self {
+        let kept = files.files.iter().map(|file| KeptFile {
+            name: file.name.clone(),
+            kind: file.kind.slug(),
+            of: serde_json::json!(file.of).to_string(),
+            hash: hex::encode(Sha256::digest(&file.text)),
+            text: packed(&file.text),
+        });
+        Self { files: kept.collect(), golden: files.golden.clone() }
+    }
+
+    /// Writes down that these are in force from now on; what is known of them already stays as it is.
+    pub(in crate::store) async fn write(
+        &self,
+        connection: &mut SqliteConnection,
+        config: i64,
+        now: i64,
+    ) -> Result<(), StoreError> {
+        sqlx::query("INSERT INTO config_loads (loaded_at, config) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+            .bind(now)
+            .bind(config)
+            .execute(&mut *connection)
+            .await?;
+        for file in &self.files {
+            sqlx::query("INSERT INTO config_texts (hash, text) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+                .bind(&file.hash)
+                .bind(&file.text)
+                .execute(&mut *connection)
+                .await?;
+        }
+        let places: Vec<(i64, &KeptFile)> = (0..).zip(&self.files).collect();
+        let file = |query, (place, file): &(i64, &KeptFile)| {
+            bound(query, config)
+                .bind(*place)
+                .bind(file.name.clone())
+                .bind(file.kind)
+                .bind(file.of.clone())
+                .bind(file.hash.clone())
+        };
+        FILES.run(connection, &places, file).await?;
+        let golden = |query, golden: &GoldenPlace| {
+            let [by, place] = [golden.by, golden.place].map(|place| i64::try_from(place).unwrap_or(i64::MAX));
+            bound(query, config).bind(by).bind(golden.name.clone()).bind(place)
+        };
+        GOLDEN.run(connection, &self.golden, golden).await?;
+        Ok(())
+    }
+}
+
+fn bound(query: crate::store::values::rows::Bound, config: i64) -> crate::store::values::rows::Bound {
+    query.bind(config)
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::fast());
+    // Into memory, which takes everything.
+    let _infallible = packer.write_all(text.as_bytes());
+    packer.finish().unwrap_or_default()
+}
+
+/// Forgets files that others took the place of before a moment: the one that was in force then is kept.
+pub(in crate::store) async fn forget(
+    connection: &mut SqliteConnection,
+    before: i64,
+    at_once: u32,
+) -> Result<u64, StoreError> {
+    let mut gone = 0;
+    for statement in [
+        "DELETE FROM config_loads WHERE (loaded_at, config) IN (SELECT loaded_at, config FROM config_loads \
+         WHERE loaded_at < (SELECT MAX(loaded_at) FROM config_loads WHERE loaded_at < $1) LIMIT $2)",
+        "DELETE FROM config_files WHERE (config, place) IN (SELECT config, place FROM config_files \
+         WHERE config NOT IN (SELECT config FROM config_loads) AND $1 > 0 LIMIT $2)",
+        "DELETE FROM config_golden WHERE (config, named_by, name) IN (SELECT config, named_by, name FROM config_golden \
+         WHERE config NOT IN (SELECT config FROM config_loads) AND $1 > 0 LIMIT $2)",
+        "UPDATE config_versions SET source = '' WHERE number IN (SELECT number FROM config_versions \
+         WHERE source <> '' AND number NOT IN (SELECT config FROM config_loads) AND $1 > 0 LIMIT $2)",
+        "DELETE FROM config_texts WHERE hash IN (SELECT hash FROM config_texts t \
+         WHERE NOT EXISTS (SELECT 1 FROM config_files f WHERE f.hash = t.hash) AND $1 > 0 LIMIT $2)",
+    ] {
+        gone += sqlx::query(statement).bind(before).bind(at_once).execute(&mut *connection).await?.rows_affected();
+    }
+    Ok(gone)
+}
