@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::cli::logging::LogFormat;
 use crate::cli::{
     accept, ack, backtest, backup, bench, canary, check, deliveries, demo, drill, export, incidents, init, logging,
-    manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status,
+    manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status, why,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -41,6 +41,7 @@ enum Command {
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
     Incidents(incidents::IncidentsArgs),
+    Why(why::WhyArgs),
     Ack(ack::AckArgs),
     Silence(silence::SilenceArgs),
     Receiver(receiver::ReceiverArgs),
@@ -84,6 +85,7 @@ pub fn main() -> ExitCode {
         Command::Recheck(args) => wait(recheck::run(args)),
         Command::Accept(args) => wait(accept::run(args)),
         Command::Incidents(args) => wait(incidents::run(args)),
+        Command::Why(args) => wait(why::run(args)),
         Command::Ack(args) => wait(ack::run(args)),
         Command::Silence(args) => wait(silence::run(args)),
         Command::Receiver(args) => wait(receiver::run(args)),

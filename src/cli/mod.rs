@@ -22,6 +22,7 @@ pub(crate) mod recheck;
 pub(crate) mod accept;
 pub(crate) mod pin;
 pub(crate) mod incidents;
+pub(crate) mod why;
 pub(crate) mod ack;
 pub(crate) mod silence;
 pub(crate) mod receiver;

@@ -52,6 +52,7 @@ pub(crate) mod restart;
 pub mod monitor_state;
 pub mod paging;
 pub(crate) mod rule_text;
+pub mod why;
 pub mod schedule;
 pub(crate) mod bunching;
 pub mod rate_limit;

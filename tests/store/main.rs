@@ -25,6 +25,7 @@ mod together;
 mod holds;
 mod file;
 mod texts;
+mod why;
 
 /// A folder with a database that is gone with the test.
 struct Place {

@@ -6,7 +6,8 @@
 //!
 //! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
 //! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks`, `change_rounds`,
-//! `replica_rounds`, `near_misses` and `changes`, `decisions` (what opens, changes and ends) on `thresholds`, `telling` (what holds an open incident, and what is told).
+//! `replica_rounds`, `near_misses` and `changes`, `decisions` (what opens, changes and ends) on `thresholds`, `telling` (what holds an open incident, and what is told);
+//! `standing` (how a signal stands, for whoever asks).
 
 mod cause;
 mod change_rounds;
@@ -18,6 +19,7 @@ mod intake;
 mod leaks;
 mod replica_rounds;
 mod levels;
+mod standing;
 mod state;
 mod telling;
 mod thresholds;
@@ -26,5 +28,6 @@ mod weigh;
 
 pub(crate) use hearing::CanaryRound;
 pub use hearing::CanaryScore;
+pub use standing::Standing;
 pub use state::{Beat, Decision, MonitorState, TellPolicy};
 pub use track::{CanaryWatch, FallWatch, KindWatch};

@@ -80,7 +80,7 @@ fn hearing(
 }
 
 /// Whether anything is declared that the signal could judge.
-fn judged(monitor: &Monitor, signal: Signal) -> bool {
+pub(crate) fn judged(monitor: &Monitor, signal: Signal) -> bool {
     match signal {
         Signal::Availability | Signal::Access | Signal::Contract | Signal::Latency => true,
         Signal::Errors | Signal::Quality => !monitor.canaries.is_empty(),

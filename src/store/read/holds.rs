@@ -22,6 +22,7 @@ macro_rules! holds {
         concat!("SELECT h.incident, h.kind, h.by, h.since, h.until, h.ended_at FROM holds h ", $rest)
     };
 }
+pub(in crate::store::read) use holds;
 
 impl Readers {
     /// What is known of telling each incident that has not ended, by its id.
@@ -86,7 +87,7 @@ impl Readers {
     }
 }
 
-fn hold(row: &SqliteRow) -> Result<TellingHold, StoreError> {
+pub(in crate::store::read) fn hold(row: &SqliteRow) -> Result<TellingHold, StoreError> {
     Ok(TellingHold {
         incident: row.try_get(0)?,
         kind: word(row.try_get(1)?, "hold", HoldKind::from_slug)?,

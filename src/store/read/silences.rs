@@ -22,6 +22,7 @@ macro_rules! silences {
         )
     };
 }
+pub(in crate::store::read) use silences;
 
 impl Readers {
     /// The silences that hold or will, the first made first; at most [`SILENCES_MAX`].
@@ -66,7 +67,7 @@ impl Readers {
     }
 }
 
-fn silence(row: &SqliteRow) -> Result<Silence, StoreError> {
+pub(in crate::store::read) fn silence(row: &SqliteRow) -> Result<Silence, StoreError> {
     let by: Option<String> = row.try_get(8)?;
     Ok(Silence {
         id: row.try_get(0)?,
