@@ -167,6 +167,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     web.quiets = Arc::clone(&context.quiets);
     let links = Arc::new(AckLinks::new(store.link_key().await.context("the key of links cannot be read")?));
     web.links = Some(Arc::clone(&links));
+    web.config = Arc::from(options.config.as_path());
     let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone(), links };
     let firing = FiringAlerts { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {

@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Past files are read to be weighed by, and texts of the past as they were.
     ("hindsight", &["domain", "config", "store", "probe"]),
     ("daemon", &["domain", "live", "config", "tool_lists", "store", "probe", "deliver"]),
-    ("web", &["domain", "live", "store", "deliver"]),
+    ("web", &["domain", "live", "store", "deliver", "hindsight"]),
     ("app", &["domain", "net", "live", "config", "store", "probe", "deliver", "daemon", "web"]),
     ("cli", &["domain", "net", "config", "tool_lists", "store", "probe", "deliver", "hindsight", "app"]),
     ("main", &["live", "cli"]),

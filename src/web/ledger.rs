@@ -154,9 +154,10 @@ pub(crate) fn next(lines: &[DeliveryLine]) -> Option<&str> {
 }
 
 /// A moment with its offset, or as a browser's field has it, which is UTC here.
-fn moment(text: &str) -> Option<DateTime<Utc>> {
+pub(crate) fn moment(text: &str) -> Option<DateTime<Utc>> {
     let whole = DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
-    let field = || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M").map(|at| at.and_utc());
+    let form = if text.len() > "2026-11-25T09:00".len() { "%Y-%m-%dT%H:%M:%S" } else { "%Y-%m-%dT%H:%M" };
+    let field = || NaiveDateTime::parse_from_str(text, form).map(|at| at.and_utc());
     whole.or_else(|_| field()).ok()
 }
 

@@ -34,6 +34,7 @@ pub(crate) mod drills;
 pub(crate) mod receivers;
 pub(crate) mod ledger;
 pub(crate) mod replay;
+pub(crate) mod why;
 pub(crate) mod status;
 pub(crate) mod history;
 pub(crate) mod tools;

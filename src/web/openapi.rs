@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::signal::Signal;
 use crate::web::openapi::operation::{Operation, number, one_of, schema, text};
-use crate::web::openapi::told::{of_deliveries, of_receivers, of_replays};
+use crate::web::openapi::told::{of_deliveries, of_receivers, of_replays, of_why};
 use crate::web::problem::ProblemBody;
 use crate::web::{canary_ranks, history, incidents, monitors, silences, status, tools, transcripts};
 
@@ -65,6 +65,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     all.extend(of_monitors(schemas));
     all.extend(asked_of_monitors(schemas));
     all.extend(of_incidents(schemas));
+    all.extend(of_why(schemas));
     all.extend(of_silences(schemas));
     all.extend(of_receivers(schemas));
     all.push(of_deliveries(schemas));

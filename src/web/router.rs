@@ -12,12 +12,12 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::web::pages::{
     deliveries, fleet, incident, incidents as incident_pages, login, monitor, receivers as receiver_pages, runbooks,
-    silences as silence_pages, take, transcripts as transcript_pages, unknown,
+    silences as silence_pages, take, transcripts as transcript_pages, unknown, why as why_pages,
 };
 use crate::web::state::WebState;
 use crate::web::{
     agents, assets, canary_ranks, events, forms, guard, history, incidents, ledger, metrics, monitors, openapi,
-    problem, ready, receivers, replay, silences, status, tools, transcripts,
+    problem, ready, receivers, replay, silences, status, tools, transcripts, why,
 };
 
 /// Forms and API bodies are a few words.
@@ -55,6 +55,8 @@ fn pages() -> Router<WebState> {
         .route("/monitors/{id}/accept", post(forms::accept))
         .route("/incidents", get(incident_pages::page))
         .route("/incidents/{id}", get(incident::page))
+        .route("/incidents/{id}/why", get(why_pages::of_incident))
+        .route("/monitors/{id}/why", get(why_pages::of_monitor))
         .route("/incidents/{id}/acknowledge", post(forms::acknowledge))
         .route("/incidents/{id}/give-back", post(forms::give_back))
         .route("/incidents/{id}/silence", post(silence_pages::of_incident))
@@ -93,6 +95,8 @@ fn api_routes() -> Router<WebState> {
         .route("/monitors/{id}/accept", post(tools::accept))
         .route("/incidents", get(incidents::list))
         .route("/incidents/{id}", get(incidents::show))
+        .route("/incidents/{id}/why", get(why::of_incident))
+        .route("/monitors/{id}/why", get(why::of_monitor))
         .route("/incidents/{id}/acknowledge", post(incidents::acknowledge))
         .route("/incidents/{id}/give-back", post(incidents::give_back))
         .route("/incidents/{id}/transcripts", get(transcripts::of_incident))

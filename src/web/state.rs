@@ -1,6 +1,7 @@
 //! What every handler gets: handles onto the rest of Serin, nothing of its own but who is signed in.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,6 +67,10 @@ pub struct WebState {
     pub links: Option<Arc<AckLinks>>,
     /// What is quiet; without the loop's handle nothing is.
     pub quiets: Arc<Quiets>,
+    /// The file that declares the fleet; those of the past are read as if they lay beside it.
+    pub config: Arc<Path>,
+    /// Whose turn it is to have the past weighed again.
+    pub why_turn: Arc<Semaphore>,
     /// Since when the pages are served.
     pub started_at: DateTime<Utc>,
 }
@@ -92,6 +97,8 @@ impl WebState {
             alerts: InternalAlerts::new(),
             links: None,
             quiets: Arc::default(),
+            config: Arc::from(Path::new("monitors.yaml")),
+            why_turn: Arc::new(Semaphore::new(1)),
             started_at: Utc::now(),
         }
     }

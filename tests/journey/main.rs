@@ -19,6 +19,7 @@ mod together;
 mod extent;
 mod slowness;
 mod quiet;
+mod why;
 mod parents;
 mod follow_ups;
 mod reach;

@@ -5,10 +5,10 @@ use serin_reference::lab::kinds::{Dose, Fault};
 
 use crate::stage::{Expected, Stage, evidence, reference, signal};
 
-const EMPTY: Expected =
+pub(crate) const EMPTY: Expected =
     Expected { monitor: "docs", signal: "quality", reason: "empty_results", severity: "page", stage: "search" };
 
-fn declared(url: &str) -> String {
+pub(crate) fn declared(url: &str) -> String {
     format!(
         "  - id: docs\n    url: {url}\n    labels: {{ team: docs }}\n    canaries:\n      \
          - {{ id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }}\n"
@@ -16,7 +16,7 @@ fn declared(url: &str) -> String {
 }
 
 /// The open incident of `docs` on quality, once it holds what it is asked for.
-async fn held(stage: &Stage, kind: &str) -> Value {
+pub(crate) async fn held(stage: &Stage, kind: &str) -> Value {
     let open = |body: &Value| signal(body, "quality")["incident"].is_string();
     let body = stage.until("nothing is found", "docs", open).await;
     let id = signal(&body, "quality")["incident"].as_str().unwrap().to_owned();

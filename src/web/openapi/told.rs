@@ -4,6 +4,7 @@ use schemars::SchemaGenerator;
 use serde_json::json;
 
 use crate::domain::paging::delivery::DeliveryState;
+use crate::hindsight::body::WhyBody;
 use crate::web::openapi::operation::{Operation, number, one_of, schema, text};
 use crate::web::{ledger, receivers, replay};
 
@@ -25,6 +26,27 @@ pub(crate) fn of_receivers(schemas: &mut SchemaGenerator) -> [Operation; 2] {
                 Some(schema::<receivers::TestWanted>(schemas)),
             )
         },
+    ]
+}
+
+pub(crate) fn of_why(schemas: &mut SchemaGenerator) -> [Operation; 2] {
+    let moment = || json!({ "type": "string", "format": "date-time" });
+    let answer = schema::<WhyBody>(schemas);
+    let why = |path, name, what| Operation {
+        query: vec![(
+            "at",
+            "The moment whose readings are told; without it the incident's opening, of a monitor now.",
+            moment(),
+        )],
+        refuses: &[
+            (404, "There is no incident or monitor with this id."),
+            (422, "The moment cannot be read, or lies ahead."),
+        ],
+        ..Operation::get(path, name, what, answer.clone())
+    };
+    [
+        why("/api/v1/incidents/{id}/why", "incident_why", "Why people were told of an incident, or were not"),
+        why("/api/v1/monitors/{id}/why", "monitor_why", "Why people were told of a monitor at a moment, or were not"),
     ]
 }
 

@@ -14,8 +14,13 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::rule_text;
+use crate::domain::why::answer::{HoldThen, IncidentThen};
+use crate::domain::why::heard::{Heard, heard};
+use crate::domain::why::sentence::telling;
+use crate::hindsight::record::told_then;
 use crate::store::read::ledger::DeliveryFilter;
 use crate::store::read::pages::TimelineLine;
+use crate::store::read::why::Telling;
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::format::{self, Timestamp};
 use crate::web::forms;
@@ -52,6 +57,8 @@ struct IncidentPage {
     holds: Vec<HoldRow>,
     /// What it explains or explained, the newest first.
     explained: Vec<IncidentRow>,
+    /// Why somebody was told of it, or nobody.
+    why: String,
     transcripts: usize,
     /// Lists of the canaries that it is about, as they were and as they came.
     moved: Vec<MovedPart>,
@@ -150,10 +157,11 @@ pub(crate) async fn page(
     let Some(incident) = found.ok().or_else(|| from_live(&state, &id)) else {
         return unknown::away(&state, visit);
     };
+    let of_record = incident.clone();
     let moved = if away { Ok(Vec::new()) } else { then_and_now::of_incident(&state, &incident, now).await };
     let mut page = told(&state, visit, incident, now);
     if !away {
-        add_kept(&state, &mut page, &id, now).await;
+        add_kept(&state, &mut page, &of_record, now).await;
         page.moved = moved.unwrap_or_default();
     }
     page.away = away;
@@ -170,19 +178,22 @@ pub(crate) async fn page(
 }
 
 /// What the database adds to the page; what it does not answer is left out.
-async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: DateTime<Utc>) {
+async fn add_kept(state: &WebState, page: &mut IncidentPage, incident: &Incident, now: DateTime<Utc>) {
+    let id = &*incident.id;
+    let ids = [id];
     let filter = DeliveryFilter::of_incident(id);
     let with_tries = async {
         let lines = state.ask(state.store.deliveries(&filter)).await.unwrap_or_default();
         let tries = state.ask(state.store.attempts(&lines)).await.unwrap_or_default();
         deliveries::rows(lines, tries, now)
     };
-    let (timeline, deliveries, transcripts, holds, explained) = tokio::join!(
+    let (timeline, deliveries, transcripts, holds, explained, tellings) = tokio::join!(
         state.ask(state.store.timeline(id)),
         with_tries,
         state.ask(state.store.transcripts(id)),
         state.ask(state.store.holds_of(id)),
-        state.ask(state.store.explained_by(id))
+        state.ask(state.store.explained_by(id)),
+        state.ask(state.store.tellings_of_all(&ids))
     );
     let entry = |line: TimelineLine| TimelineEntry { at: Timestamp::new(line.at, now), line };
     let holds = holds.unwrap_or_default();
@@ -196,6 +207,8 @@ async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: Date
         Some(silence) => format!("silenced by {}: {}", silence.author, silence.comment),
         None => hold.said(),
     };
+    let first_first = holds.iter().rev().map(|hold| HoldThen { hold: hold.clone(), said: said(hold) }).collect();
+    page.why = telling_said(incident, first_first, tellings.unwrap_or_default(), now);
     let held = |hold: TellingHold| HoldRow {
         since: Timestamp::new(hold.since, now),
         until: hold.until.filter(|at| *at > now).map(|at| Timestamp::new(at, now)),
@@ -213,6 +226,17 @@ async fn add_kept(state: &WebState, page: &mut IncidentPage, id: &str, now: Date
     page.transcripts = transcripts.map_or(0, |found| found.len());
     page.holds = holds.into_iter().map(held).collect();
     page.explained = explained.unwrap_or_default().into_iter().map(|one| incidents::row(one, None, now)).collect();
+}
+
+/// Why somebody was told, or nobody; empty where only the file of then could say it.
+fn telling_said(incident: &Incident, holds: Vec<HoldThen>, tellings: Vec<Telling>, now: DateTime<Utc>) -> String {
+    let tellings = tellings.into_iter().map(|telling| told_then(&telling, None)).collect();
+    let (incident, opens) = (incident.clone(), String::new());
+    let one = IncidentThen { incident, opens, listeners: None, holds, tellings };
+    match heard(&one, now) {
+        Heard::Unknown => String::new(),
+        _ => sentence(&telling(&one, now, true)),
+    }
 }
 
 fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
@@ -248,6 +272,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         deliveries: Vec::new(),
         holds: Vec::new(),
         explained: Vec::new(),
+        why: String::new(),
         transcripts: 0,
         moved: Vec::new(),
         away: false,

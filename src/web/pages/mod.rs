@@ -16,6 +16,7 @@ pub(crate) mod monitor;
 pub(crate) mod board;
 pub(crate) mod moved;
 pub(crate) mod then_and_now;
+pub(crate) mod why;
 pub(crate) mod armed;
 pub(crate) mod uptime;
 
