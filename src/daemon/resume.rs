@@ -24,6 +24,7 @@ use crate::domain::quality::canary;
 use crate::domain::quality::confirmation::{AnsweredBy, CanaryState};
 use crate::domain::quality::track_record::TrackRecord;
 use crate::domain::reason::FailureReason;
+use crate::domain::recent_beats::RecentBeats;
 use crate::domain::restart::RestartMarks;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::{Phase, Signal, SignalState};
@@ -103,6 +104,9 @@ fn restore(runtime: &mut MonitorRuntime, row: SignalRow, now: DateTime<Utc>) {
         }
     } else {
         runtime.edited_unseen |= row.rule_hash != runtime.monitor.definition_hash;
+        // Beats that cannot be read are counted anew.
+        let recent = row.detector.as_deref().and_then(RecentBeats::from_bytes).unwrap_or_default();
+        runtime.state_mut().restore_recent_beats(row.signal, recent);
         runtime.state_mut().restore_signal(row.signal, row.state);
     }
 }

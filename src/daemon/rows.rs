@@ -13,6 +13,7 @@ use crate::domain::outcome::{AskVerdict, Judged, Outcome, Verdict};
 use crate::domain::paging::hold::TellingHold;
 use crate::domain::quality::pinning::held;
 use crate::domain::reason::FailureReason;
+use crate::domain::recent_beats::RecentBeats;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::store::values::change_set::SourcesLook;
 use crate::store::values::change_set::StageTimes;
@@ -33,10 +34,15 @@ pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> 
         rule_hash: rule_hash.to_owned(),
         detector: None,
     };
-    let signals = Signal::ALL.into_iter().filter(|signal| runtime.state.signal(*signal) != next.signal(*signal));
-    let mut rows: Vec<SignalRow> = signals
-        .map(|signal| row(signal, String::new(), next.signal(signal), &runtime.monitor.definition_hash))
-        .collect();
+    let before = &runtime.state;
+    let signals = Signal::ALL.into_iter().filter(|signal| {
+        before.signal(*signal) != next.signal(*signal) || before.recent_beats(*signal) != next.recent_beats(*signal)
+    });
+    let whole = |signal: Signal| SignalRow {
+        detector: next.recent_beats(signal).map(RecentBeats::to_bytes),
+        ..row(signal, String::new(), next.signal(signal), &runtime.monitor.definition_hash)
+    };
+    let mut rows: Vec<SignalRow> = signals.map(whole).collect();
     rows.extend(
         changed_leaks(runtime, next).map(|(id, state, hash)| row(Signal::Access, format!("{LEAK}{id}"), &state, hash)),
     );

@@ -18,7 +18,7 @@ use crate::domain::paging::hold::TellingHold;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
-use crate::domain::signal::{Phase, Signal};
+use crate::domain::signal::{Level, Phase, Signal};
 use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
 use crate::live::state::{
     CanaryView, CostView, DayView, DeclaredView, LatencyView, MonitorView, OpenIncident, RollUp, SignalView, Standing,
@@ -93,10 +93,12 @@ fn stale_after(monitor: &Monitor) -> Duration {
     monitor.every * STALE_INTERVALS + monitor.timeout
 }
 
-/// The phase that is shown: wrong answers that are asked again before anybody is told are no calm.
+/// The phase that is shown: wrong answers that are asked again before anybody is told are no calm, and what was bad among
+/// the latest beats and is well now is nothing to wait for.
 fn phase(state: &MonitorState, signal: Signal) -> Phase {
     match state.signal(signal).phase {
         Phase::Quiet if signal == Signal::Quality && state.is_in_doubt() => Phase::Pending,
+        Phase::Pending if state.reading(signal).level == Level::Calm => Phase::Quiet,
         phase => phase,
     }
 }
@@ -220,7 +222,11 @@ impl MonitorSnapshot {
     fn signal(&self, signal: Signal) -> SignalView {
         let (state, reading) = (self.state.signal(signal), self.state.reading(signal));
         let phase = phase(&self.state, signal);
-        let doubted = self.state.canary_score(&self.monitor.canaries).since.filter(|_| phase != state.phase);
+        let doubted = self
+            .state
+            .canary_score(&self.monitor.canaries)
+            .since
+            .filter(|_| phase == Phase::Pending && phase != state.phase);
         SignalView {
             signal,
             phase,

@@ -270,7 +270,11 @@ pub fn step(
 }
 
 /// Stays in a waiting phase, or leaves it where its need is met and nothing holds it.
-fn advance(waiting: SignalState, thresholds: Thresholds, now: DateTime<Utc>) -> (SignalState, Option<IncidentTurn>) {
+pub(in crate::domain) fn advance(
+    waiting: SignalState,
+    thresholds: Thresholds,
+    now: DateTime<Utc>,
+) -> (SignalState, Option<IncidentTurn>) {
     let (need, next, turn) = match waiting.phase {
         Phase::Pending => (thresholds.open, Phase::Open, IncidentTurn::Opened),
         _ => (thresholds.close, Phase::Quiet, IncidentTurn::Resolved),

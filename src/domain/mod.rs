@@ -48,6 +48,7 @@ pub(crate) mod errors;
 pub mod signal;
 pub mod unclaimed;
 pub mod incident;
+pub mod recent_beats;
 pub(crate) mod restart;
 pub mod monitor_state;
 pub mod paging;

@@ -116,7 +116,10 @@ fn streak(rules: &Rules, signal: Signal) -> RuleText {
         format!(", over at least {}", as_written(rule.page_after))
     };
     RuleText {
-        opens: format!("{}{told}", in_a_row(rule.after, bad)),
+        opens: match rule.of {
+            Some(of) if of > 1 => format!("{} of the last {of} beats {bad}{told}", rule.after),
+            _ => format!("{}{told}", in_a_row(rule.after, bad)),
+        },
         resolves: in_a_row(rule.recover_after, "good"),
         severity: Some(rule.severity),
         line: rule.line,
@@ -149,6 +152,9 @@ mod tests {
         let twice = "each failing canary is answered rightly twice in a row";
         check(&monitor, Signal::Quality, "a canary's answer is wrong once", twice);
         (monitor.rules.availability.after, monitor.rules.availability.recover_after) = (3, 2);
+        monitor.rules.availability.of = Some(5);
+        check(&monitor, Signal::Availability, "3 of the last 5 beats failed", "2 good beats in a row");
+        monitor.rules.availability.of = None;
         check(&monitor, Signal::Availability, "3 failed beats in a row", "2 good beats in a row");
     }
 }

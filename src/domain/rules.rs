@@ -88,11 +88,13 @@ impl RulePlace {
     }
 }
 
-/// Opens after so many bad beats in a row.
+/// Opens after so many bad beats, in a row or of the latest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreakRule {
-    /// Bad beats in a row.
+    /// Bad beats.
     pub after: u32,
+    /// Of so many of the latest that said something, `after` at least and 60 at most; none: in a row.
+    pub of: Option<u32>,
     /// Good beats in a row that end it.
     pub recover_after: u32,
     /// Covered time from the first bad beat before anybody is told.
@@ -105,7 +107,7 @@ pub struct StreakRule {
 
 impl StreakRule {
     const fn standard(page_after: Duration, line: u32) -> Self {
-        Self { after: 3, recover_after: 2, page_after, severity: Severity::Page, line }
+        Self { after: 3, of: None, recover_after: 2, page_after, severity: Severity::Page, line }
     }
 }
 

@@ -27,6 +27,29 @@ use serin::domain::signal::{Level, Signal};
 use crate::{FULL, check, loaded, secrets, source, with_monitor, with_sections};
 
 #[test]
+fn bad_beats_are_counted_as_is_written_nearest() {
+    let rows = [
+        ("", "", (3, None), "three in a row, where nothing is written"),
+        ("", "m_of_n: [3, 5]", (3, Some(5)), "three of five"),
+        ("after: 4", "m_of_n: [2, 6]", (2, Some(6)), "a monitor's own goes before what all have"),
+        ("m_of_n: [2, 6]", "after: 4", (4, None), "also where it is the row"),
+        ("m_of_n: [2, 6]", "recover_after: 1", (2, Some(6)), "what all have holds where it says nothing of it"),
+        ("", "m_of_n: [60, 60]", (60, Some(60)), "an hour at most"),
+    ];
+    for (shared, own, expected, sentence) in rows {
+        let of = |rule: &str| format!("{{ rules: {{ availability: {{ {rule} }} }} }}");
+        let text = format!(
+            "version: 1\ndefaults: {}\nmonitors:\n- {{ id: a, url: \"http://a/\", rules: {{ availability: {{ {own} }} }} }}\n",
+            of(shared)
+        );
+        let loaded =
+            load(&source(text.into_bytes()), &secrets, Unset::Refuse).unwrap_or_else(|faults| panic!("{faults}"));
+        let rule = &loaded.fleet.monitors[0].rules.availability;
+        assert_eq!((rule.after, rule.of), expected, "{sentence}");
+    }
+}
+
+#[test]
 fn proxies_are_addresses_or_networks() {
     let text = with_sections("serin: { trusted_proxies: [127.0.0.1, 10.20.0.0/24, \"::1\"] }\n");
     let proxies: Vec<String> = loaded(&text).settings.trusted_proxies.iter().map(ToString::to_string).collect();

@@ -246,6 +246,7 @@ fn hashes_stay_what_they_were() {
                     | "twin"
                     | "twinx"
                     | "replica"
+                    | "counted"
                     | "chat"
                     | "guild"
                     | "phone"

@@ -41,6 +41,7 @@ mod leaks;
 mod changes;
 mod replicas;
 mod near_misses;
+mod m_of_n;
 mod track;
 mod model;
 

@@ -348,24 +348,37 @@ impl Definition {
         }
     }
 
-    fn streak(&mut self, keys: [&'static str; 4], rule: &StreakRule) {
-        let StreakRule { after, recover_after, page_after, severity, line: _ } = rule;
-        self.key(keys[0]).count(*after as usize);
+    fn streak(&mut self, keys: [&'static str; 5], rule: &StreakRule) {
+        let StreakRule { after, of, recover_after, page_after, severity, line: _ } = rule;
+        let in_a_row = if of.is_some() { AFTER_BEFORE } else { *after };
+        self.key(keys[0]).count(in_a_row as usize);
         self.key(keys[1]).count(*recover_after as usize);
         self.key(keys[2]).duration(*page_after);
         self.key(keys[3]).text(severity.slug());
+        self.added(keys[4], *of, |said, of| said.count(*after as usize).count(of as usize));
     }
 }
 
 const FIELDS: [&str; 3] = ["search.fields.source", "search.fields.content", "search.fields.score"];
 const COLUMNS: [&str; 3] = ["search.columns.source", "search.columns.content", "search.columns.score"];
-const AVAILABILITY: [&str; 4] = [
+const AVAILABILITY: [&str; 5] = [
     "rules.availability.after",
     "rules.availability.recover_after",
     "rules.availability.page_after",
     "rules.availability.severity",
+    "rules.availability.m_of_n",
 ];
-const ACCESS: [&str; 4] =
-    ["rules.access.after", "rules.access.recover_after", "rules.access.page_after", "rules.access.severity"];
-const HEALTH: [&str; 4] =
-    ["rules.health.after", "rules.health.recover_after", "rules.health.page_after", "rules.health.severity"];
+const ACCESS: [&str; 5] = [
+    "rules.access.after",
+    "rules.access.recover_after",
+    "rules.access.page_after",
+    "rules.access.severity",
+    "rules.access.m_of_n",
+];
+const HEALTH: [&str; 5] = [
+    "rules.health.after",
+    "rules.health.recover_after",
+    "rules.health.page_after",
+    "rules.health.severity",
+    "rules.health.m_of_n",
+];

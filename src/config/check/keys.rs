@@ -282,6 +282,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.rules", "When each signal opens and closes, and how loud it is."),
     ("monitors.rules.availability", "Whether the server answers as MCP asks."),
     ("monitors.rules.availability.after", "Failed beats in a row that open it. Default 3."),
+    (
+        "monitors.rules.availability.m_of_n",
+        "Instead of `after`: so many failed beats of so many of the latest open it, such as [3, 5].",
+    ),
     ("monitors.rules.availability.recover_after", "Good beats in a row that close it. Default 2."),
     (
         "monitors.rules.availability.page_after",
@@ -290,6 +294,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.rules.availability.severity", SEVERITY),
     ("monitors.rules.access", "Whether credentials and certificates hold."),
     ("monitors.rules.access.after", "Refused beats in a row that open it. Default 3."),
+    (
+        "monitors.rules.access.m_of_n",
+        "Instead of `after`: so many refused beats of so many of the latest open it, such as [3, 5].",
+    ),
     ("monitors.rules.access.recover_after", "Good beats in a row that close it. Default 2."),
     ("monitors.rules.access.severity", SEVERITY),
     ("monitors.rules.errors", "The share of search calls that fail."),
@@ -311,6 +319,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.rules.contract.wording", "How loud where only words changed, which a model reads. Default ticket."),
     ("monitors.rules.health", "What the server says of itself."),
     ("monitors.rules.health.after", "Bad answers in a row that open it. Default 3."),
+    (
+        "monitors.rules.health.m_of_n",
+        "Instead of `after`: so many bad answers of so many of the latest open it, such as [3, 5].",
+    ),
     ("monitors.rules.health.recover_after", "Good answers in a row that close it. Default 2."),
     ("monitors.rules.health.severity", SEVERITY),
     ("monitors.rules.quality", "Whether canaries find what they should."),

@@ -24,6 +24,7 @@ pub(super) mod caps;
 pub(crate) mod reach;
 pub(super) mod network_path;
 pub(super) mod search;
+pub(super) mod m_of_n;
 pub(super) mod rules;
 pub(super) mod quality_checks;
 pub(super) mod replicas;

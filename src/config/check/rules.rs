@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::keys;
 use crate::config::check::layers::Layers;
+use crate::config::check::m_of_n::m_of_n;
 use crate::config::check::numbers::IN_A_ROW;
 use crate::config::check::quality_checks::{quality_checks, shrinks};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
@@ -160,6 +161,18 @@ impl<'n, 'a> LayeredRule<'n, 'a> {
         entry.and_then(|entry| checker.whole(format_args!("'{key}'"), &entry.value, IN_A_ROW)).unwrap_or(otherwise)
     }
 
+    /// The key, unless the other one, which says the same in another way, is written nearer to the monitor.
+    fn nearer(&self, checker: &mut Checker<'_>, key: &str, other: &str) -> Option<&'n MapEntry<'a>> {
+        let layers = [self.layers.own(key), self.layers.shared(key)].into_iter();
+        let mut layers = layers.zip([self.layers.own(other), self.layers.shared(other)]);
+        let (entry, beside) = layers.find(|(one, other)| one.is_some() || other.is_some())?;
+        if let (Some(entry), Some(_)) = (entry, beside) {
+            let message = format!("'{key}' and '{other}' both say how many bad beats open it");
+            checker.report(Diagnostic::new(entry.place, message).help("leave one of them out"));
+        }
+        entry
+    }
+
     /// A duration and where it is written; none where it is not, or is faulty.
     fn duration(
         &self,
@@ -174,8 +187,11 @@ impl<'n, 'a> LayeredRule<'n, 'a> {
 
 fn streak(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, page_after: Duration) -> StreakRule {
     let written = rule.duration(checker, "page_after", Duration::ZERO..=DAY);
+    let in_a_row = rule.count(checker, "after", 3);
+    let counted = rule.nearer(checker, "m_of_n", "after").and_then(|entry| m_of_n(checker, entry));
     StreakRule {
-        after: rule.count(checker, "after", 3),
+        after: counted.map_or(in_a_row, |(m, _)| m),
+        of: counted.map(|(_, n)| n),
         recover_after: rule.count(checker, "recover_after", 2),
         page_after: written.map_or(page_after, |(duration, _)| duration),
         severity: rule.severity(checker, "severity", Severity::Page),

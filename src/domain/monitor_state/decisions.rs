@@ -12,12 +12,13 @@ use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::changes::is_about_change;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal};
 use crate::domain::monitor_state::telling::is_heard;
-use crate::domain::monitor_state::thresholds::thresholds;
+use crate::domain::monitor_state::thresholds::{counted_of, thresholds};
 use crate::domain::outcome::Evidence;
 use crate::domain::paging::explains::Condition;
 use crate::domain::paging::tell::{Asked, tell};
 use crate::domain::quality::extent::Extent;
 use crate::domain::reason::FailureReason;
+use crate::domain::recent_beats::step_of;
 use crate::domain::signal::{HeldBy, Level, Phase, Reading, Signal, SignalState};
 use crate::domain::unclaimed::Unclaimed;
 
@@ -90,7 +91,22 @@ impl MonitorState {
             let (state, need) = self.before_leak(beat);
             (before, limits.open) = (Cow::Owned(state), need);
         }
-        let (state, turn) = step(&before, reading.level, beat.covered, limits, held, beat.now);
+        // A date is one look, and canaries that leak count their own.
+        let counts = !is_leak && !cause.as_ref().is_some_and(Cause::is_expiry);
+        let (state, turn) = match counted_of(beat.monitor, signal).filter(|_| counts) {
+            None => step(&before, reading.level, beat.covered, limits, held, beat.now),
+            Some(of) => {
+                let mut recent = self.recent.get(&signal).cloned().unwrap_or_default();
+                let seen = (reading.level, beat.covered);
+                let stepped = step_of((&before, &mut recent), seen, (limits, of), held, beat.now);
+                self.recent.remove(&signal);
+                self.restore_recent_beats(signal, recent);
+                stepped
+            }
+        };
+        if state.phase.has_incident() {
+            self.recent.remove(&signal);
+        }
         self.signals[signal as usize] = state;
         self.readings[signal as usize] = reading;
         self.reasons[signal as usize] = cause.as_ref().map(|cause| cause.reason);

@@ -55,9 +55,10 @@ impl MonitorState {
         let (severity, line) = rule_of(beat.monitor, signal);
         match beat.outcome.finding(signal) {
             Some(finding) => {
-                let streak = self.signal(signal).streak + 1;
                 let figure: Cow<'static, str> = match self.signal(signal).phase {
-                    Phase::Quiet | Phase::Pending => format!("{}, {streak} in a row", finding.reason.slug()).into(),
+                    Phase::Quiet | Phase::Pending => {
+                        format!("{}, {}", finding.reason.slug(), self.bad_beats_said(signal, beat.monitor)).into()
+                    }
                     Phase::Open | Phase::Clearing => finding.reason.slug().into(),
                 };
                 (reading(Level::Elevated, figure, 1), Some(cause(finding, severity, line)))

@@ -29,6 +29,7 @@ use crate::domain::quality::corpus::{SOURCES_KNOWN, SourceCounts};
 use crate::domain::quality::index_sight::{CACHED_ANSWERS, IndexSight};
 use crate::domain::quality::track_record::TrackRecord;
 use crate::domain::reason::FailureReason;
+use crate::domain::recent_beats::RecentBeats;
 use crate::domain::restart::{Restart, RestartMarks};
 use crate::domain::route::Route;
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
@@ -43,6 +44,8 @@ pub struct MonitorState {
     pub(super) readings: [Reading; 8],
     /// With what reason each would open an incident, where the latest beat found it elevated.
     pub(super) reasons: [Option<FailureReason>; 8],
+    /// Beats of signals that are on their way to an incident by how many of the latest were bad; no others.
+    pub(super) recent: BTreeMap<Signal, RecentBeats>,
     pub(super) open: BTreeMap<Signal, OpenSignal>,
     /// Canaries by id.
     pub canaries: CanaryStates,
@@ -199,6 +202,7 @@ impl MonitorState {
             signals: std::array::from_fn(|_| SignalState::quiet(now)),
             readings: std::array::from_fn(|_| Reading { level: Level::Unknown, figure: Cow::default(), samples: 0 }),
             reasons: [None; 8],
+            recent: BTreeMap::new(),
             open: BTreeMap::new(),
             canaries: CanaryStates::default(),
             latency: LatencyWindow::default(),
@@ -255,7 +259,9 @@ impl MonitorState {
         ParentStand {
             name: monitor.id.to_string(),
             is_down: is_open && is_known,
-            is_in_doubt: phase == Phase::Pending || is_open && !is_known,
+            // By a rule that counts the latest beats it may be pending and well for now.
+            is_in_doubt: phase == Phase::Pending && self.reading(Signal::Availability).level != Level::Calm
+                || is_open && !is_known,
             seen_at: self.weighed_at,
             verdict_within: (monitor.rules.availability.page_after + monitor.every).min(VERDICT_WITHIN),
         }
@@ -264,6 +270,18 @@ impl MonitorState {
     /// Puts a remembered state back in force, after a restart of Serin.
     pub fn restore_signal(&mut self, signal: Signal, state: SignalState) {
         self.signals[signal as usize] = state;
+    }
+
+    /// The latest beats of a signal that is on its way to an incident by how many of them were bad.
+    pub fn recent_beats(&self, signal: Signal) -> Option<&RecentBeats> {
+        self.recent.get(&signal)
+    }
+
+    /// Puts remembered beats back in force.
+    pub fn restore_recent_beats(&mut self, signal: Signal, recent: RecentBeats) {
+        if !recent.is_empty() {
+            self.recent.insert(signal, recent);
+        }
     }
 
     /// What is known of telling the incident that is open or clearing on a signal.

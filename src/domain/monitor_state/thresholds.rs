@@ -7,7 +7,9 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::leaks::open_need;
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::reason::Severity;
-use crate::domain::signal::{Phase, Signal};
+use crate::domain::recent_beats::RecentBeats;
+use crate::domain::rules::StreakRule;
+use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::wording::as_written;
 
 /// Looks at a contract or a date before it counts.
@@ -33,9 +35,13 @@ impl MonitorState {
                 seconds => seconds - seconds % 60,
             })
         };
+        let beats = match counted_of(monitor, signal) {
+            Some(of) => format!("{} of {} bad beats, of the last {of}", state.streak, need.readings),
+            None => format!("{} of {} beats", state.streak, need.readings),
+        };
         let said = match need.covered {
-            Duration::ZERO => format!("{} of {} beats", state.streak, need.readings),
-            _ if state.streak < need.readings => format!("{} of {} beats", state.streak, need.readings),
+            Duration::ZERO => beats,
+            _ if state.streak < need.readings => beats,
             needed => format!("for {} of {}", as_written(far(state.covered.length())), as_written(needed)),
         };
         (state.phase == Phase::Pending).then_some(said)
@@ -45,7 +51,7 @@ impl MonitorState {
 /// How long each signal takes to open and to close (DESIGN §4).
 pub(super) fn thresholds(monitor: &Monitor, signal: Signal) -> Thresholds {
     let rules = &monitor.rules;
-    let streak = |rule: &crate::domain::rules::StreakRule| Thresholds {
+    let streak = |rule: &StreakRule| Thresholds {
         open: Need { readings: rule.after, covered: rule.page_after },
         close: Need::readings(rule.recover_after),
     };
@@ -60,6 +66,56 @@ pub(super) fn thresholds(monitor: &Monitor, signal: Signal) -> Thresholds {
         Signal::Errors | Signal::Quality => Thresholds { open: Need::readings(1), close: Need::readings(1) },
         Signal::Contract => Thresholds { open: Need::readings(SECOND_LOOK), close: Need::readings(SECOND_LOOK) },
         Signal::Freshness => Thresholds { open: Need::readings(SECOND_LOOK), close: Need::readings(1) },
+    }
+}
+
+/// The rule of a signal that opens by bad beats alone.
+const fn streak_of(monitor: &Monitor, signal: Signal) -> Option<&StreakRule> {
+    match signal {
+        Signal::Availability => Some(&monitor.rules.availability),
+        Signal::Access => Some(&monitor.rules.access),
+        Signal::Health => Some(&monitor.rules.health),
+        _ => None,
+    }
+}
+
+/// Among how many of the latest beats bad ones are counted, where they need not come in a row.
+pub(super) fn counted_of(monitor: &Monitor, signal: Signal) -> Option<u32> {
+    streak_of(monitor, signal)?.of
+}
+
+impl MonitorState {
+    /// Bad beats so far, with this one, as a figure says them: `2 in a row`, or `2 of the last 5`.
+    pub(super) fn bad_beats_said(&self, signal: Signal, monitor: &Monitor) -> String {
+        match counted_of(monitor, signal) {
+            None => format!("{} in a row", self.signal(signal).streak + 1),
+            Some(of) => {
+                let mut recent = self.recent.get(&signal).cloned().unwrap_or_default();
+                recent.take(true, Duration::ZERO, of);
+                format!("{} of the last {of}", recent.bad())
+            }
+        }
+    }
+
+    /// Beats of a pending signal count on under an edited rule, as far as that one counts them.
+    pub(super) fn recount(&mut self, monitor: &Monitor) {
+        for signal in [Signal::Availability, Signal::Access, Signal::Health] {
+            let state = &mut self.signals[signal as usize];
+            match (counted_of(monitor, signal), self.recent.get(&signal)) {
+                (Some(_), None) if state.phase == Phase::Pending => {
+                    let row = RecentBeats::of_row(state.streak, state.covered.length());
+                    self.recent.insert(signal, row);
+                }
+                (None, Some(recent)) => {
+                    match recent.row() {
+                        0 => *state = SignalState::quiet(state.since),
+                        row => state.streak = row,
+                    }
+                    self.recent.remove(&signal);
+                }
+                _ => {}
+            }
+        }
     }
 }
 

@@ -96,6 +96,7 @@ impl MonitorState {
         let declared = |id: &str, hash: &str| monitor.canaries.iter().any(|c| c.id == id && c.definition_hash == hash);
         self.canaries.retain(|id, state| declared(id, &state.definition_hash));
         self.track.erosion.keep_of(&monitor.canaries, monitor.search.harvest);
+        self.recount(monitor);
         let rules = &monitor.rules;
         self.latency.trim(rules.latency.window, now);
         self.errors.trim(rules.errors.window, now);

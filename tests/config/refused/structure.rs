@@ -319,6 +319,27 @@ fn wrong_types_and_units() {
             "5:55 'recover_after' is out of its range: '0' => between 1 and 1000",
         ],
     );
+    let counted = |written: &str| with_monitor(&format!("rules: {{ availability: {{ m_of_n: {written} }} }}"));
+    let such_as = "such as `m_of_n: [3, 5]`, for 3 bad beats of the last 5";
+    for (written, said, sentence) in [
+        ("[4, 3]", format!("5:38 no more than 3 of 3 beats can be bad, and 'm_of_n' wants 4 => {such_as}"), "too many"),
+        ("[0, 3]", "5:39 'm_of_n' is out of its range: '0' => between 1 and 60".to_owned(), "none"),
+        ("[3, 61]", "5:42 'm_of_n' is out of its range: '61' => between 1 and 60".to_owned(), "of too many"),
+        ("[3]", format!("5:38 'm_of_n' takes two numbers, and these are 1 => {such_as}"), "of how many"),
+        ("[3, 5, 7]", format!("5:38 'm_of_n' takes two numbers, and these are 3 => {such_as}"), "three"),
+        (
+            "3",
+            "5:38 'm_of_n' takes a list, and this is a single value => put it into brackets: `[…]`".to_owned(),
+            "one",
+        ),
+        (
+            "[3, 5], after: 3",
+            "5:30 'm_of_n' and 'after' both say how many bad beats open it => leave one of them out".to_owned(),
+            "both kinds",
+        ),
+    ] {
+        check(sentence, &counted(written), &[&said]);
+    }
     check(
         "a list where a value belongs",
         &with_monitor("name: [a]"),
