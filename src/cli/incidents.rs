@@ -86,9 +86,10 @@ pub(crate) fn told(incident: &Value, now: DateTime<Utc>) -> String {
         (None, Some(by)) => format!("open for {}, taken by {by}", lasted(now)),
         (None, None) => format!("open for {}", lasted(now)),
     };
+    let flapping = if incident["flapping"] == true { ", flapping" } else { "" };
     let quiet = incident["quiet"].as_str().map(|by| format!(", quiet: {by}")).unwrap_or_default();
     format!(
-        "{:<6} {} · {}\n       {} · {state}{quiet}",
+        "{:<6} {} · {}\n       {} · {state}{flapping}{quiet}",
         text("severity"),
         text("summary"),
         text("failure_reason"),
@@ -116,6 +117,7 @@ mod tests {
             (json!({}), "open for 10 min"),
             (json!({"acknowledged_by": "kim"}), "open for 10 min, taken by kim"),
             (json!({"quiet": "explained by incident 0192"}), "open for 10 min, quiet: explained by incident 0192"),
+            (json!({"flapping": true}), "open for 10 min, flapping"),
             (json!({"acknowledged_by": "kim", "resolved_at": "2026-11-22T03:05:00Z"}), "ended after 5 min"),
         ] {
             assert_eq!(incident(more), format!("{head}{end}"));

@@ -1,6 +1,7 @@
 //! What a beat decided, as it is written down and announced.
 
 use crate::daemon::loop_context::LoopContext;
+use crate::daemon::notify::flaps::stays_open;
 use crate::daemon::notify::{Notifier, closer_look, timeline};
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::incident::Incident;
@@ -40,6 +41,12 @@ pub(crate) async fn add_decision(
         Decision::LookedCloser(incident) => {
             record.outbox.push(notifier.looked_closer(store, incident).await?);
             record.timeline.push(closer_look(incident, notifier.now));
+            record.incidents.push(incident.clone());
+            return Ok(());
+        }
+        Decision::Flaps(incident) => {
+            record.outbox.push(notifier.flaps(store, incident).await?);
+            record.timeline.push(stays_open(incident, notifier.now));
             record.incidents.push(incident.clone());
             return Ok(());
         }
@@ -112,6 +119,10 @@ pub(crate) fn announce(context: &LoopContext, decisions: &[Decision]) {
             }
             Decision::Updated(incident) => {
                 tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident updated");
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
+            }
+            Decision::Flaps(incident) => {
+                tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident flaps and stays open");
                 context.live.tell(LiveChange::Incident(incident.id.clone()));
             }
             Decision::Resolved(incident) => {

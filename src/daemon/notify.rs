@@ -29,9 +29,12 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::values::change_set::{Addressee, Outgoing, TimelineRow};
 
+pub(crate) mod flaps;
+
 /// The evidence key under which a message names what its incident was held back by, and until when.
 const HELD_BACK_BY: &str = "held_back_by";
-
+/// The evidence key under which a message says why its incident stays open although it is calm.
+const FLAPPING: &str = "flapping";
 /// The evidence key under which a message names who depends on what is down.
 const DEPENDENTS: &str = "dependents";
 /// So many of them are named.
@@ -235,6 +238,7 @@ impl Notifier<'_> {
         if incident.signal == Signal::Availability && event != Event::IncidentResolved {
             evidence.extend(self.dependents().map(|who| Evidence::new(DEPENDENTS, who)));
         }
+        evidence.extend(incident.course.flapping.map(|flapping| Evidence::new(FLAPPING, flapping.said())));
         Notification {
             id: Uuid::now_v7().to_string(),
             sequence: incident.sequence,
@@ -246,8 +250,7 @@ impl Notifier<'_> {
             severity: incident.severity,
             summary: summary(event, incident),
             evidence,
-            resolves_when: rule_text::resolves(self.monitor, incident.signal, incident.reason)
-                .filter(|_| event != Event::IncidentResolved),
+            resolves_when: rule_text::resolves(self.monitor, incident).filter(|_| event != Event::IncidentResolved),
             runbook_url: self.runbook_of(incident),
             incident_url: Some(format!("{}/incidents/{}", self.fleet.public_url, incident.id)),
             rule: Some(incident.rule.clone()),

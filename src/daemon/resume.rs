@@ -15,6 +15,7 @@ use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Turn, Variant};
 use crate::domain::contract::Baseline;
 use crate::domain::errors::SearchCall;
+use crate::domain::flapping::WITHIN;
 use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::incident::Incident;
@@ -65,6 +66,11 @@ pub(crate) async fn runtimes(
     for row in store.signal_states().await? {
         if let Some(runtime) = runtimes.get_mut(&row.monitor) {
             restore(runtime, row, now);
+        }
+    }
+    for incident in store.openings_since(now - WITHIN).await? {
+        if let Some(runtime) = runtimes.get_mut(&incident.monitor) {
+            runtime.state_mut().restore_opening(&incident);
         }
     }
     windows(store, fleet, &mut runtimes, now).await?;

@@ -240,6 +240,7 @@ impl MonitorSnapshot {
                 severity: incident.severity,
                 summary: incident.summary.clone(),
                 opened_at: incident.opened_at,
+                flapping: incident.course.flapping,
                 quiet: self
                     .state
                     .holds()
@@ -252,6 +253,9 @@ impl MonitorSnapshot {
     /// The reading in words, and how far the signal is where it is on its way to an incident or back.
     fn figure(&self, signal: Signal) -> String {
         let figure = &self.state.reading(signal).figure;
+        if let Some(far) = self.state.calming(signal) {
+            return format!("{figure}; {far}");
+        }
         match (self.state.clearing(signal, &self.monitor), self.state.pending(signal, &self.monitor)) {
             (Some((good, needed)), _) => format!("{figure}; {good} of {needed} good beats"),
             (None, Some(far)) => format!("{figure}; {far}"),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::flapping::Flapping;
 use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::{Evidence, IN_OTHER_WORDS};
 use crate::domain::reason::{FailureReason, Severity};
@@ -62,6 +63,10 @@ pub struct Course {
     pub worst: Option<Worst>,
     /// Since when people know of it and nobody has it; none while somebody has, or nobody was told.
     pub unclaimed: Option<Unclaimed>,
+    /// What keeps it open although it is calm, where it opened too often.
+    pub flapping: Option<Flapping>,
+    /// Since when it was calm, where it ended by that.
+    pub calm_since: Option<DateTime<Utc>>,
 }
 
 /// What is told of an incident, as far as a change of it is news.
@@ -197,7 +202,7 @@ impl Need {
         Self { readings: 1, covered }
     }
 
-    fn is_met(self, streak: u32, covered: Duration) -> bool {
+    pub(in crate::domain) fn is_met(self, streak: u32, covered: Duration) -> bool {
         streak >= self.readings && covered + self.slack() >= self.covered
     }
 

@@ -47,6 +47,7 @@ pub(crate) mod coverage;
 pub(crate) mod errors;
 pub mod signal;
 pub mod unclaimed;
+pub mod flapping;
 pub mod incident;
 pub mod recent_beats;
 pub(crate) mod restart;

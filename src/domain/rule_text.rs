@@ -1,5 +1,6 @@
 //! When a signal opens and when it closes, said for people: pages and messages use the same sentences.
 
+use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
 use crate::domain::quality::blips::{AFTER_LEAST, AFTER_MOST};
 use crate::domain::quality::erosion::RECENT;
@@ -96,12 +97,16 @@ pub(crate) fn rule_text(monitor: &Monitor, signal: Signal) -> Option<RuleText> {
     Some(RuleText { opens, resolves, severity, line })
 }
 
-/// What ends an incident: of a hit rate that fell, its return, and else what ends any of its signal.
-pub(crate) fn resolves(monitor: &Monitor, signal: Signal, reason: FailureReason) -> Option<String> {
-    if reason == FailureReason::RetrievalRegression {
+/// What ends an incident: of one that flaps, a long calm; of a hit rate that fell, its return; else what ends any of its
+/// signal.
+pub(crate) fn resolves(monitor: &Monitor, incident: &Incident) -> Option<String> {
+    if let Some(flapping) = incident.course.flapping {
+        return Some(flapping.ends_said());
+    }
+    if incident.reason == FailureReason::RetrievalRegression {
         return Some(format!("the kind's last {RECENT} looks are as often right as was promised before it fell"));
     }
-    rule_text(monitor, signal).map(|said| said.resolves)
+    rule_text(monitor, incident.signal).map(|said| said.resolves)
 }
 
 fn streak(rules: &Rules, signal: Signal) -> RuleText {

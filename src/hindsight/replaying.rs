@@ -322,6 +322,7 @@ impl<'r> Replay<'r> {
             Decision::Opened { incident, silent } => (incident, !silent),
             Decision::Told { incident, .. } => (incident, true),
             Decision::Updated(incident)
+            | Decision::Flaps(incident)
             | Decision::LookedCloser(incident)
             | Decision::Refreshed(incident)
             | Decision::FollowedUp { incident, .. }

@@ -14,6 +14,7 @@ use tokio::sync::broadcast;
 
 use crate::domain::context::Spread;
 use crate::domain::contract::Baseline;
+use crate::domain::flapping::Flapping;
 use crate::domain::monitor::{CanaryKind, Monitor, MonitorId};
 use crate::domain::monitor_state::{CanaryScore, CanaryWatch, MonitorState};
 use crate::domain::observation::{Observation, ToolsSeen};
@@ -234,6 +235,8 @@ pub struct OpenIncident {
     pub summary: String,
     /// When its signal had been elevated long enough, UTC.
     pub opened_at: DateTime<Utc>,
+    /// What keeps it open although it is calm, where it opened too often.
+    pub flapping: Option<Flapping>,
     /// What it is quiet by, such as `explained by incident 0199…`; none where nothing holds it.
     pub quiet: Option<String>,
 }

@@ -85,6 +85,8 @@ struct CourseBody {
     absorbed_into: Option<String>,
     acknowledged_by: Option<String>,
     acknowledged_at: Option<DateTime<Utc>>,
+    /// Whether it opened so often that it stays open, or stayed, until it was calm for long enough.
+    flapping: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -192,6 +194,7 @@ fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
             },
             acknowledged_by,
             acknowledged_at,
+            flapping: incident.course.flapping.is_some(),
         },
         rule: RuleBody { file: incident.rule.file, line: incident.rule.line, commit: incident.rule.commit },
         quiet: None,

@@ -150,6 +150,8 @@ pub(crate) struct SignalBody {
     incident: Option<String>,
     failure_reason: Option<&'static str>,
     severity: Option<&'static str>,
+    /// Whether the incident opened so often that it stays open until it is calm for long enough.
+    flapping: bool,
     /// Why nobody is told of the incident just now, such as `explained by incident …`; null where nothing holds it.
     quiet: Option<String>,
 }
@@ -317,6 +319,7 @@ fn signal_body(view: &SignalView) -> SignalBody {
         incident: incident.map(|incident| incident.id.clone()),
         failure_reason: incident.map(|incident| incident.reason.slug()),
         severity: incident.map(|incident| incident.severity.slug()),
+        flapping: incident.is_some_and(|incident| incident.flapping.is_some()),
         quiet: incident.and_then(|incident| incident.quiet.clone()),
     }
 }

@@ -78,6 +78,7 @@ proptest! {
                     prop_assert_eq!(open.get(&incident.signal).map(|(id, _)| id), Some(&incident.id));
                 }
                 Decision::Updated(incident)
+                | Decision::Flaps(incident)
                 | Decision::LookedCloser(incident)
                 | Decision::FollowedUp { incident, .. } => {
                     let (id, sequence) = open.get_mut(&incident.signal).unwrap();

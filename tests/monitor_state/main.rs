@@ -42,6 +42,7 @@ mod changes;
 mod replicas;
 mod near_misses;
 mod m_of_n;
+mod flapping;
 mod track;
 mod model;
 
@@ -335,6 +336,7 @@ fn word(decision: &Decision) -> Option<String> {
             format!("told {}{}", about(incident), by.unwrap_or_default())
         }
         Decision::Updated(incident) => format!("updated {} {}", incident.signal.slug(), incident.reason.slug()),
+        Decision::Flaps(incident) => format!("flaps {}", incident.signal.slug()),
         Decision::LookedCloser(incident) => format!("looked closer at {}", incident.signal.slug()),
         Decision::Resolved(incident) => {
             let why = incident.resolve_cause.as_ref().map_or("", ResolveCause::slug);
@@ -364,6 +366,7 @@ fn incident_of(decision: &Decision) -> Option<&Incident> {
         Decision::Opened { incident, .. }
         | Decision::Told { incident, .. }
         | Decision::Updated(incident)
+        | Decision::Flaps(incident)
         | Decision::Resolved(incident) => Some(incident),
         _ => None,
     }

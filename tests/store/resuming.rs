@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use serin::domain::flapping::{CALM_MIN, Flapping};
 use serin::domain::fleet::{Fleet, Provenance};
 use serin::domain::fleet_files::FleetFiles;
 use serin::domain::incident::{Course, Incident, IncidentReach, ResolveCause, ToldAs, Worst};
@@ -179,8 +180,15 @@ async fn what_an_incident_was_told_with_outlives_a_process() {
         evidence: vec![Evidence::new("canary.c", "\"a\"\n"), Evidence::new("asked", "5")],
     };
     let unclaimed = Some(Unclaimed { since: at(3), told_until: at(9) });
-    let whole =
-        Course { told: Some(told), updated_at: Some(at(50)), since: Some(at(7)), worst: Some(worst), unclaimed };
+    let whole = Course {
+        told: Some(told),
+        updated_at: Some(at(50)),
+        since: Some(at(7)),
+        worst: Some(worst),
+        unclaimed,
+        flapping: Some(Flapping { openings: 4, calm: CALM_MIN, told: true }),
+        calm_since: Some(at(60)),
+    };
     let bare = Course { told: Some(ToldAs { reach: None, ..told }), ..Course::default() };
     for (id, course) in [("i1", whole), ("i2", bare), ("i3", Course::default())] {
         let open = Incident { course, ..incident(id, id, 0) };

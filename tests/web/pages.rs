@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::Utc;
 use futures_util::StreamExt as _;
 use reqwest::{Method, StatusCode, header};
+use serin::domain::flapping::{CALM_MIN, Flapping};
 use serin::domain::monitor::MonitorId;
 use serin::domain::reason::FailureReason;
 use serin::live::banner::Banner;
@@ -121,6 +122,33 @@ async fn the_headline_is_the_fleets_under_any_filter() {
     }
     let page = get(&running, "/?q=legal").await.1;
     assert!(page.contains("1 shown") && page.contains("0 shown"), "and each says how many of them are shown");
+}
+
+#[tokio::test]
+async fn what_flaps_says_so_wherever_it_is_shown() {
+    let running = fixture::serve(None, fixture::fleet(&[fixture::monitor(0)])).await;
+    let now = Utc::now();
+    let flapping = Some(Flapping { openings: 4, calm: CALM_MIN, told: true });
+    let mut view = fixture::view(0, now);
+    let mut open = view.signals.iter_mut().filter_map(|signal| signal.incident.as_mut());
+    open.next().unwrap().flapping = flapping;
+    running.live.put(view);
+    let mut incident = fixture::incident(0, FailureReason::WrongResults, "wrong again", now);
+    incident.course.flapping = flapping;
+    running.store.commit(fixture::opening(&incident)).await.unwrap();
+    let said = "opened 4 times in 60 min; stays open until calm for 15 min";
+    let rows = [
+        ("/".to_owned(), format!("flapping: {said}")),
+        ("/monitors/support-kb".to_owned(), format!("flapping: {said}")),
+        (format!("/incidents/{}", incident.id), format!("<b>Flapping:</b> {said}.")),
+        (format!("/incidents/{}", incident.id), "It is calm for 15 min without a break, since it flaps.".to_owned()),
+        (format!("/api/v1/incidents/{}", incident.id), "\"flapping\":true".to_owned()),
+        ("/api/v1/monitors/support-kb".to_owned(), "\"flapping\":true".to_owned()),
+    ];
+    for (path, wanted) in rows {
+        let (_, text) = get(&running, &path).await;
+        assert!(text.contains(&wanted), "{path} lacks {wanted}");
+    }
 }
 
 #[tokio::test]

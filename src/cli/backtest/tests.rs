@@ -8,7 +8,7 @@ use futures_util::TryStreamExt as _;
 
 use super::comparing::{Difference, Stretch, differences};
 use super::{command, saying};
-use crate::daemon::watch::month::{EXPECT, Month, RULES, fleet, yaml};
+use crate::daemon::watch::month::{EXPECT, Month, RULES, by_minutes, fleet, yaml};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::domain::reason::FailureReason;
@@ -210,6 +210,54 @@ async fn a_month_replayed_is_what_happened_and_under_other_rules_what_these_make
     assert_eq!((original, not.keys), (Some("twin"), vec!["replicas_of".to_owned()]), "how it stood nobody kept");
     the_report(&store, &month, stretch).await;
     month.context.store.close().await;
+}
+
+#[tokio::test]
+async fn what_comes_and_goes_is_replayed_as_it_was_told() {
+    let quick = "availability: { after: 1, recover_after: 1, page_after: 0s }";
+    let counted = "availability: { m_of_n: [2, 6], recover_after: 1, page_after: 0s }";
+    let marks = "x....x....x....x......x|....................x...";
+    for (rules, other, expected) in [
+        (
+            quick,
+            counted,
+            &["day 0 timeout: Gone", "day 0 timeout: Gone", "day 0 timeout: EndsSooner(1320s)", "day 0 timeout: Gone"]
+                [..],
+        ),
+        (
+            counted,
+            quick,
+            &[
+                "day 0 timeout: New",
+                "day 0 timeout: New",
+                "day 0 timeout: EndsLater(Some(1320s))",
+                "day 0 timeout: New",
+            ],
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let start = DateTime::from_timestamp(1_800_000_000 - 1_800_000_000 % 86_400, 0).unwrap();
+        let text = by_minutes(rules);
+        let mut month = Month::begin(folder.path(), &text, start).await;
+        month.minutes(&text, marks).await;
+        let store = Readers::beside(&folder.path().join("serin.db")).await.unwrap();
+        let stretch = Stretch { from: start, until: month.now + TimeDelta::seconds(1) };
+        let (then, happened) = happened(&store, stretch.from, stretch.until).await;
+        assert!(then.len() > 1, "{:?}", lines(&then));
+        let id = &month.runtime.monitor.id;
+        let proposed = ways(&store, &fleet(&by_minutes(other), Some("lock-2")), start).await;
+        let again = async |way: &Weighing| {
+            replay(&store, id, &[way], &happened, (stretch.from, stretch.until)).await.unwrap().remove(0)
+        };
+        let same = again(&proposed.as_it_was).await;
+        assert_eq!(lines(&same.incidents), lines(&then), "as it was");
+        let flaps = |all: &[ToldIncident]| all.iter().filter(|one| one.incident.course.flapping.is_some()).count();
+        assert_eq!(flaps(&same.incidents), flaps(&then));
+        assert_eq!(flaps(&then) > 0, rules == quick);
+        let other = again(proposed.proposed.as_ref().unwrap()).await;
+        assert_eq!(changed(&then, &other.incidents, stretch), expected, "{:#?}", lines(&other.incidents));
+        month.context.store.close().await;
+    }
 }
 
 /// The same for whoever reviews the change.

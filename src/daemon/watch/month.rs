@@ -23,6 +23,10 @@ use crate::domain::pinned::{Pinned, PinnedCanary, Relation};
 use crate::domain::quality::harvest::HARVESTED;
 use crate::domain::tools::{Drift, Listing, ToolSeen};
 
+mod minutes;
+
+pub(crate) use minutes::by_minutes;
+
 /// Days of the month.
 const DAYS: i64 = 30;
 /// Beats are so far apart.
@@ -298,11 +302,7 @@ impl Month {
         let edit = |rules: &str| yaml(rules, EXPECT);
         if [beat(3, 10), beat(7, 3), beat(12, 8), beat(25, 0)].contains(&number) {
             let text = edit(if number < beat(10, 0) { RULES } else { EDITED });
-            self.settle().await;
-            let all = resume::runtimes(&self.context.store, &self.fleet, &files(&text), at).await.unwrap();
-            let declared = Arc::clone(&self.runtime.monitor);
-            self.runtime = all.into_iter().find(|runtime| runtime.monitor.id == declared.id).unwrap();
-            self.runtime.monitor = declared;
+            self.restart(&text, at).await;
         }
         if number == beat(10, 0) {
             self.load(&edit(EDITED), "lock-1", at).await;
@@ -313,6 +313,15 @@ impl Month {
         if number == beat(26, 0) {
             self.load(&edit(RULES), "lock-2", at).await;
         }
+    }
+
+    /// Another process takes over, with what the store has.
+    async fn restart(&mut self, text: &str, at: DateTime<Utc>) {
+        self.settle().await;
+        let all = resume::runtimes(&self.context.store, &self.fleet, text, at).await.unwrap();
+        let declared = Arc::clone(&self.runtime.monitor);
+        self.runtime = all.into_iter().find(|runtime| runtime.monitor.id == declared.id).unwrap();
+        self.runtime.monitor = declared;
     }
 
     async fn load(&mut self, text: &str, lock: &str, at: DateTime<Utc>) {

@@ -40,6 +40,9 @@ const AT_ONCE: usize = 12;
 /// for a verdict that is waited for.
 const TOLD_WITHIN: u32 = 4;
 
+/// Every so many walks goes along a monitor that comes and goes, and is watched closely.
+const FLAPS_EVERY: u64 = 4;
+
 /// After so long an escalation is due, and after so long, looked at once a minute, it was told.
 const ESCALATES_AFTER: TimeDelta = TimeDelta::minutes(3);
 const ESCALATED_WITHIN: TimeDelta = TimeDelta::minutes(5);
@@ -540,6 +543,7 @@ struct Met {
     reminded: usize,
     behind: usize,
     in_window: usize,
+    flapped: usize,
     deaths: usize,
 }
 
@@ -553,6 +557,7 @@ impl Met {
             reminded: self.reminded + other.reminded,
             behind: self.behind + other.behind,
             in_window: self.in_window + other.in_window,
+            flapped: self.flapped + other.flapped,
             deaths: self.deaths + other.deaths,
         }
     }
@@ -563,7 +568,15 @@ async fn walk(seed: u64, steps: u64) -> Met {
     let folder = tempfile::tempdir().unwrap();
     let parent = Arc::new(monitor("db"));
     let depends_on = vec![Parent::Monitor("db".to_owned())];
-    let child = Arc::new(Monitor { depends_on, ..monitor("docs") });
+    let mut child = Monitor { depends_on, ..monitor("docs") };
+    let flaps = seed.is_multiple_of(FLAPS_EVERY);
+    if flaps {
+        (child.rules.availability.after, child.rules.availability.recover_after) = (1, 1);
+    }
+    if seed % FLAPS_EVERY == 1 {
+        (child.rules.availability.after, child.rules.availability.of) = (2, Some(4));
+    }
+    let child = Arc::new(child);
     let monitors = vec![Arc::clone(&child), Arc::clone(&parent)];
     let fleet = Fleet { monitors, routes: routes(), maintenance: vec![maintenance()], ..Fleet::default() };
     let context = LoopContext::idle(folder.path(), fleet.clone()).await;
@@ -587,10 +600,11 @@ async fn walk(seed: u64, steps: u64) -> Met {
     walk.beat(LOOKS[0], Dies::Never).await;
     walk.beat(LOOKS[0], Dies::Never).await;
     let (mut look, mut met) = (LOOKS[0], Met::default());
+    let looks = if flaps { 2 } else { LOOKS.len() };
     for _ in 0..steps {
         // Faults last a while, or nothing would open.
-        if dice.below(4) == 0 {
-            look = LOOKS[dice.below(LOOKS.len())];
+        if dice.below(if flaps { 2 } else { 4 }) == 0 {
+            look = LOOKS[dice.below(looks)];
         }
         if dice.below(8) == 0 {
             walk.parent_down = !walk.parent_down && dice.below(2) == 0;
@@ -620,6 +634,8 @@ async fn walk(seed: u64, steps: u64) -> Met {
         let by = |kind: HoldKind| holds.iter().filter(|hold| hold.kind == kind).count();
         let of = |event: &str| walk.said[id].iter().filter(|one| *one == event).count();
         let timeline = context.store.timeline(id).await.unwrap();
+        let flapped = timeline.iter().filter(|line| line.text.contains("flapping: opened")).count();
+        assert!(flapped <= 1, "it is told once that it flaps: {timeline:?}");
         met = met.and(Met {
             incidents: 1,
             told_late: timeline.iter().filter(|line| line.kind == "told").count(),
@@ -628,6 +644,7 @@ async fn walk(seed: u64, steps: u64) -> Met {
             reminded: of("reminder"),
             behind: by(HoldKind::Parent),
             in_window: by(HoldKind::Window),
+            flapped,
             deaths: 0,
         });
     }
@@ -652,5 +669,6 @@ async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
     println!("{walks} walks from seed {first}, {steps} steps each: {met:?}");
     assert!(met.told_late > 0 && met.never_told > 0, "walks that hold nothing prove nothing: {met:?}");
     assert!(met.behind > 0 && met.in_window > 0, "nor do those in which no parent is down, or no window runs: {met:?}");
+    assert!(met.flapped > 0, "nor do those in which nothing flaps: {met:?}");
     assert!(met.escalated > 0 && met.reminded > 0, "nor do walks that follow nothing up: {met:?}");
 }

@@ -12,7 +12,7 @@ use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::changes::is_about_change;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal};
 use crate::domain::monitor_state::telling::is_heard;
-use crate::domain::monitor_state::thresholds::{counted_of, thresholds};
+use crate::domain::monitor_state::thresholds::counted_of;
 use crate::domain::outcome::Evidence;
 use crate::domain::paging::explains::Condition;
 use crate::domain::paging::tell::{Asked, tell};
@@ -28,7 +28,8 @@ pub(super) const UPDATE_AFTER: u32 = 2;
 impl MonitorState {
     /// What holds an opening back just now; nothing ever holds a resolution.
     pub(super) fn held(&self, signal: Signal, beat: Beat<'_>) -> Option<HeldBy> {
-        let (open, now) = (|signal| self.signal(signal).phase.has_incident(), beat.now);
+        let now = beat.now;
+        let open = |signal| self.signal(signal).phase.has_incident() && !self.lingers(signal, beat.monitor);
         // Canaries that are just going wrong will carry the cause in a moment; one page is better than
         // a page, its absorption and a successor. They get no longer than it would take them.
         let patience = beat.monitor.rules.health.after + self.after(beat.monitor).answers;
@@ -64,6 +65,9 @@ impl MonitorState {
         let (Some(incident), Some(health)) = (self.incident(signal), beat.outcome.finding(Signal::Health)) else {
             return false;
         };
+        if self.lingers(signal, beat.monitor) {
+            return false;
+        }
         let told = |said: &Evidence| said.key == HEALTH_URL && incident.evidence.contains(said);
         let named = health.reason != FailureReason::Unhealthy;
         // What is still elevated takes a named cause over within two readings.
@@ -80,7 +84,9 @@ impl MonitorState {
         decisions: &mut Vec<Decision>,
     ) {
         let held = self.held(signal, beat);
-        let mut limits = thresholds(beat.monitor, signal);
+        let mut limits = self.limits(signal, beat.monitor);
+        let calm_since = Some(self.signal(signal)).filter(|state| state.phase == Phase::Clearing);
+        let calm_since = calm_since.map_or(beat.now, |state| state.since);
         let mut before = Cow::Borrowed(self.signal(signal));
         if cause.as_ref().is_some_and(Cause::is_expiry) {
             // A date is certain at first sight.
@@ -114,11 +120,15 @@ impl MonitorState {
             (Some(IncidentTurn::Opened), Some(cause)) => self.open(signal, cause, beat, new_id, decisions),
             (Some(IncidentTurn::Resolved), _) => {
                 let cause = if self.ends_by_lock(signal) { ResolveCause::Accepted } else { ResolveCause::Recovered };
+                if let Some(open) = self.open.get_mut(&signal) {
+                    open.incident.course.calm_since = Some(calm_since);
+                }
                 decisions.extend(self.resolve(signal, cause, beat.now).map(Decision::Resolved));
             }
             (None, Some(_)) if is_leak && !self.is_leak_confirmed() => {}
             (None, Some(cause)) => decisions.extend(self.update(signal, cause, coming, beat)),
-            (Some(IncidentTurn::Opened), None) | (None, None) => {}
+            (None, None) => decisions.extend(self.tell_flapping(signal, beat)),
+            (Some(IncidentTurn::Opened), None) => {}
         }
     }
 
@@ -131,6 +141,7 @@ impl MonitorState {
         decisions: &mut Vec<Decision>,
     ) {
         let told = cause.told();
+        let flapping = self.count_opening(signal, cause.severity, beat.now);
         let mut incident = Incident {
             id: new_id(),
             monitor: beat.monitor.id.clone(),
@@ -147,7 +158,7 @@ impl MonitorState {
             resolve_cause: None,
             acknowledged: None,
             sequence: 1,
-            course: Course { told: Some(told), ..Course::default() },
+            course: Course { told: Some(told), flapping, ..Course::default() },
         };
         if let Some((extent, was)) = cause.counted {
             incident.course.since = Some(extent.since);
@@ -227,6 +238,7 @@ impl MonitorState {
     pub(super) fn resolve(&mut self, signal: Signal, why: ResolveCause, now: DateTime<Utc>) -> Option<Incident> {
         self.signals[signal as usize] = SignalState::quiet(now);
         let mut incident = self.open.remove(&signal)?.incident;
+        self.count_end(signal, &why, incident.course.calm_since.unwrap_or(now));
         for other in self.open.values_mut() {
             other.telling.cause_ended(&incident.id, now);
         }

@@ -6,13 +6,14 @@
 //!
 //! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
 //! in), `levels` (what that says of each signal) on `cause`, `hearing`, `track`, `leaks`, `change_rounds`,
-//! `replica_rounds`, `near_misses` and `changes`, `decisions` (what opens, changes and ends) on `thresholds`, `telling` (what holds an open incident, and what is told);
+//! `replica_rounds`, `near_misses` and `changes`, `decisions` (what opens, changes and ends) on `flaps` (what opens too often) and `thresholds`, `telling` (what holds an open incident, and what is told);
 //! `standing` (how a signal stands, for whoever asks).
 
 mod cause;
 mod change_rounds;
 mod changes;
 mod decisions;
+mod flaps;
 mod hearing;
 mod near_misses;
 mod intake;

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::contract::ToolsState;
 use crate::domain::errors::ErrorsWindow;
+use crate::domain::flapping::Bouts;
 use crate::domain::fleet::Provenance;
 use crate::domain::incident::Incident;
 use crate::domain::latency::warm_up::WarmUp;
@@ -46,6 +47,8 @@ pub struct MonitorState {
     pub(super) reasons: [Option<FailureReason>; 8],
     /// Beats of signals that are on their way to an incident by how many of the latest were bad; no others.
     pub(super) recent: BTreeMap<Signal, RecentBeats>,
+    /// The latest openings of each signal that opened lately.
+    pub(super) bouts: BTreeMap<Signal, Bouts>,
     pub(super) open: BTreeMap<Signal, OpenSignal>,
     /// Canaries by id.
     pub canaries: CanaryStates,
@@ -183,6 +186,8 @@ pub enum Decision {
         /// What is told, and to whom.
         told: FollowUp,
     },
+    /// It opened too often, is calm, and stays open: people hear that in the place of its end.
+    Flaps(Incident),
     /// What the connectivity diagnosis showed came after people were told, and they are told of it.
     LookedCloser(Incident),
     /// Its headline or evidence changed, and nobody is told.
@@ -203,6 +208,7 @@ impl MonitorState {
             readings: std::array::from_fn(|_| Reading { level: Level::Unknown, figure: Cow::default(), samples: 0 }),
             reasons: [None; 8],
             recent: BTreeMap::new(),
+            bouts: BTreeMap::new(),
             open: BTreeMap::new(),
             canaries: CanaryStates::default(),
             latency: LatencyWindow::default(),

@@ -90,10 +90,12 @@ impl MonitorState {
     }
 
     /// Gives an incident the holds of those that explain it and were told, and ends all others.
-    fn hold_explained(&mut self, signal: Signal, now: DateTime<Utc>) {
+    fn hold_explained(&mut self, signal: Signal, monitor: &Monitor, now: DateTime<Utc>) {
         let Some(second) = self.incident(signal).cloned() else { return };
         let by = |first: &&Incident| is_explained(first, &second);
-        let told = self.open.values().filter(|open| open.telling.told).map(|open| &open.incident);
+        // One that flaps and is calm for now explains nothing that is seen meanwhile.
+        let is_why = |(signal, open): &(&Signal, &OpenSignal)| open.telling.told && !self.lingers(**signal, monitor);
+        let told = self.open.iter().filter(is_why).map(|(_, open)| &open.incident);
         let by: Vec<String> = told.filter(by).map(|first| first.id.clone()).collect();
         let by: Vec<_> = by.iter().map(|by| Holding { kind: HoldKind::Cause, by, until: None }).collect();
         if let Some(open) = self.open.get_mut(&signal) {
@@ -116,7 +118,7 @@ impl MonitorState {
 
     /// Sets right whatever holds an incident.
     fn hold(&mut self, signal: Signal, policy: TellPolicy<'_>, now: DateTime<Utc>) {
-        self.hold_explained(signal, now);
+        self.hold_explained(signal, policy.monitor, now);
         self.hold_by_others(signal, policy, now);
     }
 
@@ -199,7 +201,8 @@ impl MonitorState {
             since.is_some_and(|since| (beat.now - since).abs().to_std().is_ok_and(|age| age <= VERDICT_WITHIN))
         };
         let is_told = |first: &Condition| {
-            let open = self.open.get(&first.signal).filter(|open| open.telling.told);
+            let lingers = self.lingers(first.signal, beat.monitor);
+            let open = self.open.get(&first.signal).filter(|open| open.telling.told && !lingers);
             open.is_some_and(|open| explains(&Condition::of(&open.incident), second))
         };
         let explaining = coming.iter().filter(|first| explains(first, second) && !is_told(first));

@@ -18,7 +18,7 @@ pub(super) const SECOND_LOOK: u32 = 2;
 impl MonitorState {
     /// Good beats in a row and how many it takes, while an incident that ends by counting them is clearing.
     pub fn clearing(&self, signal: Signal, monitor: &Monitor) -> Option<(u32, u32)> {
-        let (state, need) = (self.signal(signal), thresholds(monitor, signal).close);
+        let (state, need) = (self.signal(signal), self.limits(signal, monitor).close);
         (state.phase == Phase::Clearing && need.covered.is_zero()).then_some((state.streak, need.readings))
     }
 

@@ -103,7 +103,14 @@ impl MonitorState {
         let is_change_wanted = self.is_change_wanted(monitor);
         let is_about_sight = |incident: &Incident| incident.reason == FailureReason::IndexUnseen;
         let about_context = |incident: &Incident| incident.reason == FailureReason::ContextCost;
+        // What flaps and is calm for now was calm under the old rules too: it ends in its own time.
+        let is_calm_for_now = |signal: Signal| {
+            self.flapping(signal).is_some()
+                && self.signal(signal).phase == Phase::Clearing
+                && !monitor.canaries.is_empty()
+        };
         let unwarranted = |signal: &Signal| match signal {
+            Signal::Errors | Signal::Quality if is_calm_for_now(*signal) => false,
             Signal::Availability => false,
             Signal::Access => self.is_leak_unwarranted(),
             Signal::Contract => rules.context.is_none() && self.incident(Signal::Contract).is_some_and(about_context),

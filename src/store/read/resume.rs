@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
@@ -59,6 +60,18 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn open_incidents(&self) -> Result<Vec<Incident>, StoreError> {
         let rows = sqlx::query(incidents!("WHERE resolved_at IS NULL ORDER BY opened_at, id"))
+            .fetch_all(&self.readers)
+            .await?;
+        rows.iter().map(incident).collect()
+    }
+
+    /// Every incident that opened since then, the oldest first.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn openings_since(&self, since: DateTime<Utc>) -> Result<Vec<Incident>, StoreError> {
+        let rows = sqlx::query(incidents!("WHERE opened_at > $1 ORDER BY opened_at, id"))
+            .bind(since.timestamp_micros())
             .fetch_all(&self.readers)
             .await?;
         rows.iter().map(incident).collect()

@@ -1,8 +1,11 @@
 //! What an open incident remembers from beat to beat, as one text of JSON: only the loops read it, and whole.
 
+use std::time::Duration;
+
 use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::flapping::{CALM_MAX, Flapping};
 use crate::domain::incident::{Course, IncidentReach, ToldAs, Worst};
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
@@ -19,6 +22,11 @@ struct Written {
     /// Since when nobody has it, and up to when what follows was told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unclaimed: Option<(i64, i64)>,
+    /// Openings, seconds of calm, and whether people were told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flapping: Option<(u32, u64, bool)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calm_since: Option<i64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,6 +70,8 @@ pub(in crate::store) fn written(course: &Course) -> Option<String> {
         since: since.map(|at| at.timestamp_micros()),
         worst,
         unclaimed: course.unclaimed.map(|at| (at.since.timestamp_micros(), at.told_until.timestamp_micros())),
+        flapping: course.flapping.map(|it| (it.openings, it.calm.as_secs(), it.told)),
+        calm_since: course.calm_since.map(|at| at.timestamp_micros()),
     };
     // Numbers, texts and objects with named keys always serialise.
     serde_json::to_string(&written).ok()
@@ -94,5 +104,10 @@ pub(in crate::store) fn read(text: Option<&str>) -> Result<Course, StoreError> {
                 (DateTime::from_timestamp_micros(since)?, DateTime::from_timestamp_micros(until)?);
             Some(Unclaimed { since, told_until })
         }),
+        flapping: written.flapping.map(|(openings, calm, told)| {
+            let calm = Duration::from_secs(calm).min(CALM_MAX);
+            Flapping { openings, calm, told }
+        }),
+        calm_since: written.calm_since.and_then(DateTime::from_timestamp_micros),
     })
 }

@@ -92,6 +92,8 @@ struct IncidentHead {
     lasted: String,
     /// Who took it, and when.
     taken: Option<(String, Timestamp)>,
+    /// What keeps it open although it is calm, in words.
+    flapping: Option<String>,
 }
 
 /// Why, and what to do about it.
@@ -298,6 +300,7 @@ fn head(incident: &Incident, now: DateTime<Utc>) -> IncidentHead {
         ended: incident.resolved_at.map(|at| ended(at, incident.resolve_cause.as_ref(), now)),
         lasted: format::span(lasted.to_std().unwrap_or_default()),
         taken: incident.acknowledged.as_ref().map(|(actor, at)| (actor.clone(), Timestamp::new(*at, now))),
+        flapping: incident.course.flapping.filter(|_| open).map(|flapping| flapping.said()),
     }
 }
 
@@ -318,7 +321,7 @@ fn cause(incident: Incident, fleet: &Fleet) -> IncidentCause {
 fn rule(incident: &Incident, fleet: &Fleet) -> RuleStory {
     let monitor = fleet.monitor(&incident.monitor);
     let opens = monitor.and_then(|monitor| rule_text::rule_text(monitor, incident.signal)).map(|said| said.opens);
-    let resolves = monitor.and_then(|monitor| rule_text::resolves(monitor, incident.signal, incident.reason));
+    let resolves = monitor.and_then(|monitor| rule_text::resolves(monitor, incident));
     let commit = incident.rule.commit.as_ref().map(|commit| format!(" @ {commit}")).unwrap_or_default();
     RuleStory {
         place: format!("{}:{}{commit}", incident.rule.file, incident.rule.line),
@@ -371,6 +374,6 @@ fn from_live(state: &WebState, id: &str) -> Option<Incident> {
         resolve_cause: None,
         acknowledged: None,
         sequence: 0,
-        course: Course::default(),
+        course: Course { flapping: open.flapping, ..Course::default() },
     })
 }

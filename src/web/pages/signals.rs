@@ -68,7 +68,7 @@ fn line(
         phase: view.phase.slug(),
         figure: view.figure.clone(),
         since: Timestamp::new(view.since, now),
-        held: view.held_by.map(held).or(incident.and_then(quiet)).unwrap_or_default(),
+        held: view.held_by.map(held).or(incident.and_then(quiet)).or(incident.and_then(flaps)).unwrap_or_default(),
         incident: incident.map(|incident| IncidentLine {
             href: format!("/incidents/{}", incident.id),
             reason: incident.reason.slug(),
@@ -82,6 +82,11 @@ fn line(
 /// Why an incident is told to nobody, in words.
 fn quiet(incident: &OpenIncident) -> Option<String> {
     incident.quiet.as_ref().map(|by| format!("quiet: {by}"))
+}
+
+/// What keeps an incident open although it is calm, in words.
+fn flaps(incident: &OpenIncident) -> Option<String> {
+    incident.flapping.map(|flapping| format!("flapping: {}", flapping.said()))
 }
 
 /// Why an opening is held back, in words.
