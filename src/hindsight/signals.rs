@@ -39,8 +39,8 @@ pub(crate) fn signals(
             labels: &monitor.labels,
             monitor: monitor.id.as_str(),
         };
-        let closes = match reason {
-            Some(reason) => resolves(monitor, signal, reason),
+        let closes = match open {
+            Some(open) => resolves(monitor, &open.incident),
             None => text.as_ref().map(|text| text.resolves.clone()),
         };
         SignalThen {

@@ -42,6 +42,7 @@ mod tests {
     use crate::domain::rules::RulePlace;
     use crate::domain::secret::{Address, Secret};
     use crate::domain::signal::Signal;
+    use crate::live::state::LiveState;
 
     #[test]
     fn messages_of_what_flaps_say_so_and_what_ends_it() {
@@ -67,7 +68,9 @@ mod tests {
             course: Course { flapping, ..Course::default() },
         };
         let (fleet, quiets) = (Fleet::default(), QuietBook::default());
-        let opened = Notifier { fleet: &fleet, quiets: &quiets, monitor: &monitor, now }.opened(&incident).notification;
+        let live = LiveState::default();
+        let notifier = Notifier { fleet: &fleet, quiets: &quiets, live: &live, monitor: &monitor, now };
+        let opened = notifier.opened(&incident).notification;
         let said = "opened 4 times in 60 min; stays open until calm for 15 min";
         assert_eq!((&*opened.evidence[0].key, &*opened.evidence[0].value), ("flapping", said));
         assert_eq!(opened.resolves_when.as_deref(), Some("it is calm for 15 min without a break, since it flaps"));

@@ -318,7 +318,7 @@ impl Month {
     /// Another process takes over, with what the store has.
     async fn restart(&mut self, text: &str, at: DateTime<Utc>) {
         self.settle().await;
-        let all = resume::runtimes(&self.context.store, &self.fleet, text, at).await.unwrap();
+        let all = resume::runtimes(&self.context.store, &self.fleet, &files(text), at).await.unwrap();
         let declared = Arc::clone(&self.runtime.monitor);
         self.runtime = all.into_iter().find(|runtime| runtime.monitor.id == declared.id).unwrap();
         self.runtime.monitor = declared;
