@@ -62,7 +62,7 @@ fn every_monitors_yaml_is_accepted() {
 
 #[test]
 fn the_example_verifies_a_signature_as_the_specification_does() {
-    let example = python("docs/paging.md", "def genuine(");
+    let example = python("docs/paging-details.md", "def genuine(");
     // The vector of the specification's own libraries, and the same with one byte of the body changed.
     let check = r#"
 headers = {

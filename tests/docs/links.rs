@@ -93,7 +93,7 @@ fn a_broken_link_is_seen() {
         ("#no-such-heading", true, "none of its own"),
     ];
     for (link, expected, sentence) in rows {
-        assert_eq!(broken("docs/paging.md", link).is_some(), expected, "{sentence}");
+        assert_eq!(broken("docs/paging-details.md", link).is_some(), expected, "{sentence}");
     }
     assert_eq!(anchor("`serin init`: Transcripts, what's 1st?"), "serin-init-transcripts-whats-1st");
 }

@@ -12,6 +12,9 @@ use serin_reference::index::documentation::SOURCES;
 /// Words of the README at most: it orients a stranger in two minutes, the rest is in `docs/`.
 const README_WORDS_MAX: usize = 1_800;
 
+/// Words of docs/paging.md at most: five minutes for somebody who is on call.
+const PAGING_WORDS_MAX: usize = 1_200;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -41,6 +44,12 @@ fn documentation() -> Vec<String> {
 fn the_readme_takes_two_minutes() {
     let words = text("README.md").split_whitespace().count();
     assert!(words <= README_WORDS_MAX, "{words} words; what is more belongs into a page of docs/");
+}
+
+#[test]
+fn paging_takes_five_minutes() {
+    let words = text("docs/paging.md").split_whitespace().count();
+    assert!(words <= PAGING_WORDS_MAX, "{words} words; what is more belongs into docs/paging-details.md");
 }
 
 #[test]

@@ -14,6 +14,7 @@ documentation! {
     "docs/measured.md" => "../../../docs/measured.md",
     "docs/monitors.md" => "../../../docs/monitors.md",
     "docs/operating.md" => "../../../docs/operating.md",
+    "docs/paging-details.md" => "../../../docs/paging-details.md",
     "docs/paging.md" => "../../../docs/paging.md",
     "docs/quality.md" => "../../../docs/quality.md",
     "docs/reasons.md" => "../../../docs/reasons.md",
