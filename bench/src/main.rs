@@ -32,6 +32,7 @@ mod false_pages;
 mod hour;
 mod memory;
 mod months;
+mod outbox;
 mod quiet;
 
 /// A measurement that takes longer than this is broken.
@@ -80,6 +81,8 @@ enum Part {
     Months(months::MonthsBench),
     /// Measures what thousands of silences cost a decision
     Quiet(quiet::QuietBench),
+    /// Measures how soon a full outbox is empty
+    Outbox(outbox::OutboxBench),
     /// Measures how long a back-test of a month takes
     Backtest(backtest::BacktestBench),
     /// Serves canned answers.
@@ -134,6 +137,7 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::Config(args)) => config::run(&args)?,
         Some(Part::FalsePages(args)) => false_pages::run(&args)?,
         Some(Part::Quiet(args)) => quiet::run(&args),
+        Some(Part::Outbox(args)) => Box::pin(outbox::run(&args)).await?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Backtest(args)) => Box::pin(backtest::run(&args)).await?,
         Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,

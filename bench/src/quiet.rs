@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use serin::domain::incident::{Course, Incident};
-use serin::domain::monitor::Monitor;
+use serin::domain::monitor::{Monitor, MonitorId};
 use serin::domain::monitor_state::{MonitorState, TellPolicy};
 use serin::domain::paging::hold::HoldKind;
 use serin::domain::paging::quiet::{Quiet, QuietBook};
@@ -60,7 +60,7 @@ fn decision(silences: usize, matches: &dyn Fn(usize) -> Match) -> f64 {
     monitor.labels = BTreeMap::from([("team".to_owned(), "docs".to_owned()), ("env".to_owned(), "prod".to_owned())]);
     let routes = [Route { to: vec!["oncall".to_owned()], ..Route::default() }];
     let mut state = MonitorState::new(now);
-    state.restore_incident(incident(&monitor, now), Telling::remembered(true, Vec::new()));
+    state.restore_incident(incident(&monitor.id, now), Telling::remembered(true, Vec::new()));
     let started = Instant::now();
     let mut told = 0;
     for _ in 0..TIMED {
@@ -70,10 +70,11 @@ fn decision(silences: usize, matches: &dyn Fn(usize) -> Match) -> f64 {
     started.elapsed().as_nanos() as f64 / f64::from(TIMED)
 }
 
-fn incident(monitor: &Monitor, now: DateTime<Utc>) -> Incident {
+/// An incident of a monitor that was just opened.
+pub(crate) fn incident(monitor: &MonitorId, now: DateTime<Utc>) -> Incident {
     Incident {
         id: "0199".to_owned(),
-        monitor: monitor.id.clone(),
+        monitor: monitor.clone(),
         signal: Signal::Availability,
         subject: String::new(),
         severity: Severity::Page,
