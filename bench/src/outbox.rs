@@ -120,7 +120,7 @@ fn fleet(address: SocketAddr, receivers: u64) -> Fleet {
         let url = format!("http://{address}/{}", name(number));
         let url = Address { shown: url.clone(), resolved: Secret::new(&url) };
         let channel = Channel::Webhook { url, secrets: vec![Secret::new(SECRET)], form: Box::default() };
-        Arc::new(Receiver { name: name(number), channel, line: 1, definition_hash: String::new() })
+        Arc::new(Receiver { name: name(number), channel, at_most: None, line: 1, definition_hash: String::new() })
     };
     Fleet {
         receivers: (0..receivers).map(receiver).collect(),
@@ -166,7 +166,9 @@ fn outgoing(number: u64, receivers: u64, now: DateTime<Utc>) -> Outgoing {
         rule: Some(incident.rule.clone()),
         reproduce: format!("serin probe {id}"),
         incident: Some(incident),
+        group_key: None,
     };
-    let to = Addressee { receiver: name(number % receivers), receiver_hash: String::new(), fallback: None };
+    let to =
+        Addressee { receiver: name(number % receivers), receiver_hash: String::new(), fallback: None, gathering: None };
     Outgoing { payload: freeze(&notification), notification, to: vec![to] }
 }

@@ -134,7 +134,9 @@ pub(crate) async fn tell(
             Decision::Told { incident, held } => {
                 add_told(&mut record, (incident, held.as_ref()), &context.store, &notifier).await?;
             }
-            Decision::FollowedUp { incident, told } => add_follow_up(&mut record, (incident, told), &notifier),
+            Decision::FollowedUp { incident, told } => {
+                add_follow_up(&mut record, (incident, told), &context.store, &notifier).await?;
+            }
             // Everything else is decided by beats.
             _ => {}
         }

@@ -30,8 +30,7 @@ pub(crate) async fn add_decision(
             return add_told(record, (incident, held.as_ref()), store, notifier).await;
         }
         Decision::FollowedUp { incident, told } => {
-            add_follow_up(record, (incident, told), notifier);
-            return Ok(());
+            return add_follow_up(record, (incident, told), store, notifier).await;
         }
         Decision::Updated(incident) => {
             let is_worse = record.lapsed.iter().any(|(id, _)| *id == incident.id);
@@ -94,11 +93,17 @@ pub(crate) async fn add_told(
 }
 
 /// What a reminder or an escalation adds to a transaction.
-pub(crate) fn add_follow_up(record: &mut ChangeSet, (incident, told): (&Incident, &FollowUp), notifier: &Notifier<'_>) {
-    record.outbox.push(notifier.followed_up(incident, told));
+pub(crate) async fn add_follow_up(
+    record: &mut ChangeSet,
+    (incident, told): (&Incident, &FollowUp),
+    store: &Store,
+    notifier: &Notifier<'_>,
+) -> Result<(), StoreError> {
+    record.outbox.push(notifier.followed_up(store, incident, told).await?);
     let line = timeline(told.event, incident, "serin", notifier.now);
     record.timeline.push(TimelineRow { text: format!("told {}: {}", told.to.join(", "), line.text), ..line });
     record.incidents.push(incident.clone());
+    Ok(())
 }
 
 /// Says it in the log, and to whoever looks at a page.

@@ -268,7 +268,7 @@ fn decide(
         let is_news = !claim.replayed && (given_up || unheard || refused);
         if is_news { stand_ins(&claim.receiver, fallback, fleet, receiver) } else { Vec::new() }
     });
-    if given_up || (receiver.is_none() && tried.iter().any(|one| !one.stand_ins.is_empty())) {
+    if given_up || (receiver.is_none() && tried.iter().all(|one| !one.stand_ins.is_empty())) {
         return (NextAttempt::Dead, tried);
     }
     (NextAttempt::Retry(now + jittered_gap(claim.tries + 1, age, retry_after, random)), tried)

@@ -1,5 +1,7 @@
 //! From a decision to what is queued: the notification, its frozen bytes, and whom it goes to.
 
+use std::cell::OnceCell;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use uuid::Uuid;
 
@@ -149,13 +151,27 @@ impl Notifier<'_> {
     }
 
     /// Nobody took an incident for so long that people are reminded, or others told.
-    pub(crate) fn followed_up(self, incident: &Incident, told: &FollowUp) -> Outgoing {
+    ///
+    /// # Errors
+    /// Where the store cannot say who was told.
+    pub(crate) async fn followed_up(
+        self,
+        store: &Store,
+        incident: &Incident,
+        told: &FollowUp,
+    ) -> Result<Outgoing, StoreError> {
         let subject = Subject::of(self.monitor, incident.severity, Some(incident));
         let fallback = |name: &str| {
             let mut named = fitting(&self.fleet.routes, subject).filter_map(|route| route.fallback.as_deref());
             named.find(|fallback| *fallback != name)
         };
-        let to = told.to.iter().map(|name| self.addressee(name, fallback(name))).collect();
+        let known = store.told(&incident.id).await?;
+        let addressee = |name: &String| {
+            // As it was told first: in one message with others, or alone.
+            let gathering = known.iter().find(|one| one.receiver == *name).and_then(|one| one.gathering.clone());
+            Addressee { gathering, ..self.addressee(name, fallback(name)) }
+        };
+        let to = told.to.iter().map(addressee).collect();
         let mut notification = self.about(told.event, incident);
         let since = incident.course.unclaimed.map_or(incident.opened_at, |unclaimed| unclaimed.since);
         let waited = span((self.now - since).to_std().unwrap_or_default());
@@ -165,7 +181,7 @@ impl Notifier<'_> {
             }
             _ => format!("{}: still open, and nobody has it for {waited}; {}", incident.monitor, story(incident)),
         };
-        self.outgoing(notification, to)
+        Ok(self.outgoing(notification, to))
     }
 
     /// What is said to those who were told.
@@ -210,15 +226,18 @@ impl Notifier<'_> {
 
     fn outgoing(self, mut notification: Notification, to: Vec<Addressee>) -> Outgoing {
         let subject = Subject::of(self.monitor, notification.severity, notification.incident.as_ref());
-        let grouping = fitting(&self.fleet.routes, subject).find_map(|route| Some((route.group.as_ref()?, route.line)));
-        notification.group_key = grouping.map(|(grouping, line)| grouping.key(&self.monitor.labels, line));
+        let grouping = fitting(&self.fleet.routes, subject).find_map(|route| Some((route.group.as_ref()?, &route.to)));
+        notification.group_key = grouping.map(|(grouping, to)| grouping.key(&self.monitor.labels, to));
         let opens = |signal| notification.incident.as_ref().is_some_and(|incident| incident.signal == signal);
-        let is_common = || {
+        // Asked once, however many hear of it.
+        let common = OnceCell::new();
+        let find_common = || {
             let Some(share) = self.fleet.common_cause else { return false };
             notification.event == Event::IncidentOpened
                 && opens(Signal::Availability)
                 && self.live.is_common(&self.monitor.id, share, self.fleet.monitors.len(), self.now)
         };
+        let is_common = || *common.get_or_init(find_common);
         let is_first = notification.incident.is_none() || notification.event == Event::IncidentOpened;
         let gathered = |mut to: Addressee| {
             let told_in = to.gathering.take();

@@ -77,7 +77,11 @@ impl Briefing {
         Self {
             title: plain::line(&format!("[{}] {}", tag(message), message.summary), TITLE_CHARS_MAX),
             facts: known.into_iter().map(|(name, value)| (name, fact(&value))).collect(),
-            evidence_left_out: message.evidence.0.len() - evidence.len(),
+            evidence_left_out: message
+                .group
+                .as_ref()
+                .map_or(message.evidence.0.len(), |group| group.incidents as usize)
+                .saturating_sub(evidence.len()),
             evidence,
             links: links.into_iter().filter_map(|(name, url)| Some((name, link(url?)?))).collect(),
             command: message.reproduce.as_deref().map(fact),

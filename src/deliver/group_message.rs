@@ -3,6 +3,8 @@
 //! It is made of frozen messages and of nothing else, so that each try says the same. It has the shape of any message, so
 //! that every channel shows it as it shows others: one line of evidence an incident.
 
+use std::cmp::Reverse;
+
 use crate::deliver::message::{Message, MessageEvidence, MessageGroup, VERSION};
 use crate::deliver::plain;
 use crate::domain::paging::gathering::{COMMON_CAUSE, DIGEST, TOO_MANY};
@@ -26,7 +28,7 @@ struct Member<'a> {
 
 impl Member<'_> {
     fn is_over(&self) -> bool {
-        self.last.event == "incident.resolved"
+        matches!(self.last.event.as_str(), "incident.resolved" | "drill.over")
     }
 
     fn severity(&self) -> Severity {
@@ -55,7 +57,7 @@ impl Member<'_> {
 /// One message of several, which are given in the order in which they were decided; `home` is where people find the pages.
 pub(crate) fn of(id: &str, key: &str, messages: &[Message], home: Option<&str>) -> Message {
     let mut members = members(messages);
-    members.sort_by_key(|member| (member.is_over(), std::cmp::Reverse(member.severity())));
+    members.sort_by_key(|member| (member.is_over(), Reverse(member.severity()), member.monitor().to_owned()));
     let open = members.iter().filter(|member| !member.is_over());
     let severity = open.clone().map(Member::severity).max();
     let all_share = |of: fn(&Message) -> Option<&str>| {
@@ -68,14 +70,15 @@ pub(crate) fn of(id: &str, key: &str, messages: &[Message], home: Option<&str>) 
     let loudest = || members.first().map_or("", |member| &member.last.runbook_url).to_owned();
     let lines = members.iter().take(LINES_MAX).map(|member| (member.monitor().to_owned(), member.line()));
     let mut evidence: Vec<(String, String)> = lines.collect();
-    if let Some(more) = members.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
+    let count = members.len();
+    if let Some(more) = count.checked_sub(LINES_MAX).filter(|more| *more > 0) {
         evidence.push(("and".to_owned(), format!("{more} more")));
     }
     Message {
         version: VERSION,
         id: id.to_owned(),
         sequence: 1,
-        event: event(messages, severity.is_some()).to_owned(),
+        event: event(&members).to_owned(),
         at: messages.iter().map(|message| message.at.as_str()).max().unwrap_or_default().to_owned(),
         incident: None,
         monitor: None,
@@ -92,7 +95,11 @@ pub(crate) fn of(id: &str, key: &str, messages: &[Message], home: Option<&str>) 
             .to_owned(),
         resolves_when: None,
         acknowledge_url: None,
-        group: Some(MessageGroup { key: key.to_owned(), url: home.map(|home| format!("{home}/incidents")) }),
+        group: Some(MessageGroup {
+            key: key.to_owned(),
+            incidents: count as u32,
+            url: home.map(|home| format!("{home}/incidents")),
+        }),
     }
 }
 
@@ -117,24 +124,29 @@ fn members(messages: &[Message]) -> Vec<Member<'_>> {
     members
 }
 
-/// What the message as a whole is: the loudest that happened to what is open; the end where nothing is.
-fn event(messages: &[Message], is_open: bool) -> &str {
+/// What the message as a whole is: the loudest that became of what is open; the end where nothing is.
+fn event<'a>(members: &'a [Member<'_>]) -> &'a str {
     const LOUDEST_FIRST: [&str; 5] =
         ["incident.escalated", "incident.opened", "incident.reminder", "incident.updated", "incident.acknowledged"];
-    if !is_open {
-        return "incident.resolved";
+    let open = || members.iter().filter(|member| !member.is_over());
+    let Some(first) = open().next() else { return "incident.resolved" };
+    if open().all(|member| member.last.event == first.last.event) && !first.is_new {
+        return &first.last.event;
     }
-    let happened = |event: &&&str| messages.iter().any(|message| message.event == **event);
-    let other = messages.first().map_or("incident.updated", |message| &message.event);
-    LOUDEST_FIRST.iter().find(happened).copied().unwrap_or(other)
+    let became = |event: &&&str| {
+        open().any(|member| member.last.event == **event || member.is_new && **event == "incident.opened")
+    };
+    LOUDEST_FIRST.iter().find(became).copied().unwrap_or("incident.updated")
 }
 
 /// Such as `12 monitors went down together: docs, wiki, faq, code and 8 more`.
 fn summary(key: &str, members: &[Member<'_>]) -> String {
     let over = members.iter().filter(|member| member.is_over()).count();
     let new = members.iter().filter(|member| member.is_new && !member.is_over()).count();
-    let rest = members.len() - over - new;
-    let parts = [(new, "opened"), (rest, "told of again"), (over, "over")];
+    // A restart, or a change of tools: nothing that opens or ends.
+    let noted = members.iter().filter(|member| member.last.incident.is_none() && !member.is_over()).count();
+    let rest = members.len() - over - new - noted;
+    let parts = [(new, "opened"), (rest, "told of again"), (noted, "noted"), (over, "over")];
     let parts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     let mut ids: Vec<&str> = Vec::new();
@@ -149,10 +161,14 @@ fn summary(key: &str, members: &[Member<'_>]) -> String {
         named.push_str(&format!(" and {more} more"));
     }
     match key {
-        COMMON_CAUSE if new == members.len() => format!("{monitors} went down together: {named}"),
-        COMMON_CAUSE => format!("of {monitors} that went down together: {}: {named}", parts.join(", ")),
-        DIGEST => format!("digest of {}, on {monitors}: {named}", counted(members.len() as u64, "notice", "notices")),
-        TOO_MANY => {
+        _ if key.starts_with(COMMON_CAUSE) && new == members.len() => format!("{monitors} went down together: {named}"),
+        _ if key.starts_with(COMMON_CAUSE) => {
+            format!("of {monitors} that went down together: {}: {named}", parts.join(", "))
+        }
+        _ if key.starts_with(DIGEST) => {
+            format!("digest of {}, on {monitors}: {named}", counted(members.len() as u64, "notice", "notices"))
+        }
+        _ if key.starts_with(TOO_MANY) => {
             format!("{} that had to wait, on {monitors}: {named}", counted(members.len() as u64, "message", "messages"))
         }
         key => format!("{key}: {}, on {monitors}: {named}", parts.join(", ")),

@@ -87,6 +87,8 @@ pub struct Message {
 pub struct MessageGroup {
     /// Under which key they waited for each other, such as `team=docs`.
     pub key: String,
+    /// How many it holds, listed or not.
+    pub incidents: u32,
     /// The page of incidents; none where `serin.public_url` is not declared.
     pub url: Option<String>,
 }

@@ -81,7 +81,9 @@ pub(crate) async fn tell(
     };
     let call = Call { hooks, allow, bot, post };
     let known: Option<Thread> = known_by.and_then(|text| serde_json::from_str(text).ok());
-    let told = match known.filter(|thread| thread.told == bot.channel) {
+    // A list is no answer to one incident: it begins a thread of its own.
+    let fits = |thread: &Thread| thread.told == bot.channel && (thread.lists || message.group.is_none());
+    let told = match known.filter(fits) {
         Some(thread) => match call.again(&message, &thread).await {
             Err(Refused::Gone) => call.first(&message).await,
             told => told,
@@ -143,7 +145,7 @@ impl Call<'_> {
         body["channel"] = json!(thread.channel);
         let mut edit = body.clone();
         edit["ts"] = json!(thread.ts);
-        // A list of incidents is no place for one of them, nor for the next list.
+        // An end is seen where the first message is edited; a list of incidents is no place for one of them, nor for the next list.
         let is_kept = self.post.replayed || thread.lists || message.group.is_some();
         if !is_kept {
             self.made("chat.update", &edit).await?;
@@ -152,7 +154,8 @@ impl Call<'_> {
         if is_kept || rings {
             body["thread_ts"] = json!(thread.ts);
             // Slack tells those who follow a thread, and nobody follows one that only a bot wrote in.
-            body["reply_broadcast"] = json!(rings && message.event != "incident.resolved");
+            body["reply_broadcast"] =
+                json!(rings && (message.event != "incident.resolved" || is_kept && !self.post.replayed));
             self.made("chat.postMessage", &body).await?;
         }
         let severity = if self.post.replayed { thread.severity.clone() } else { message.severity.clone() };

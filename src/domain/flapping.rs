@@ -63,6 +63,11 @@ impl Bouts {
         }
     }
 
+    /// Forgets the latest opening.
+    pub fn forget_last(&mut self) {
+        self.0.pop();
+    }
+
     /// Puts a remembered opening back, after all that were before it.
     pub fn keep(&mut self, bout: Bout) {
         self.0.push(bout);

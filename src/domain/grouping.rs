@@ -21,10 +21,10 @@ impl Default for Grouping {
 }
 
 impl Grouping {
-    /// The key of a monitor with these labels, such as `team=docs`; `route`: the line of the route that groups.
-    pub fn key(&self, labels: &BTreeMap<String, String>, route: u32) -> String {
+    /// The key of a monitor with these labels, such as `team=docs`; `to`: whom the route tells that groups.
+    pub fn key(&self, labels: &BTreeMap<String, String>, to: &[String]) -> String {
         if self.by.is_empty() {
-            return format!("route {route}");
+            return format!("all to {}", to.join(", "));
         }
         let part = |name: &String| format!("{name}={}", labels.get(name).map_or("", String::as_str));
         self.by.iter().map(part).collect::<Vec<_>>().join(", ")
@@ -40,10 +40,10 @@ mod tests {
         let labels = BTreeMap::from([("team".to_owned(), "docs".to_owned()), ("zone".to_owned(), "b".to_owned())]);
         let by = |names: &[&str]| {
             let by = names.iter().map(|name| (*name).to_owned()).collect();
-            Grouping { by, ..Grouping::default() }.key(&labels, 7)
+            Grouping { by, ..Grouping::default() }.key(&labels, &["chat".to_owned()])
         };
         assert_eq!(by(&["zone", "team"]), "zone=b, team=docs");
         assert_eq!(by(&["store"]), "store=", "who has no such label is with those who have none");
-        assert_eq!(by(&[]), "route 7");
+        assert_eq!(by(&[]), "all to chat");
     }
 }

@@ -28,6 +28,8 @@ use crate::store::read::circumstances::Occurrences;
 use crate::store::values::past::PastBeat;
 use crate::store::write::listing::ListingLine;
 
+/// Beats that are weighed before anybody else has a turn.
+const BEATS_AT_ONCE: usize = 50;
 /// Beats that are held at once: those of a day.
 const PART: TimeDelta = TimeDelta::days(1);
 /// Ranked lists whose sources are held; beyond that they are read again.
@@ -176,7 +178,11 @@ async fn walk(
         let mut of_canaries = beats.iter().flat_map(|beat| &beat.asks).filter(|ask| ask.shape.turn != Turn::Harvested);
         let knows_way = of_canaries.any(|ask| ask.shape.variant == Variant::Fresh);
         for replay in &mut *replays {
-            beats.iter().for_each(|past| replay.beat(past, (&lists, &texts), knows_way));
+            for some in beats.chunks(BEATS_AT_ONCE) {
+                some.iter().for_each(|past| replay.beat(past, (&lists, &texts), knows_way));
+                // Whoever delivers may share the thread.
+                tokio::task::yield_now().await;
+            }
         }
         last = beats.into_iter().next_back().or(last);
         at = to;

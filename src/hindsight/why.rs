@@ -153,6 +153,8 @@ async fn lately(
 ) -> Result<Vec<Incident>, StoreError> {
     let mut incidents = store.incidents_between(monitor, at - LATELY, at + TimeDelta::microseconds(1)).await?;
     incidents.reverse();
+    // What is open is not left out, however long it is.
+    incidents.sort_by_key(|one| one.resolved_at.is_some_and(|ended| ended <= at));
     let more = incidents.len().saturating_sub(INCIDENTS_SHOWN);
     if more > 0 {
         notes.push(format!("{more} more incidents were open then or in the hour before; `serin incidents` lists them"));

@@ -1,5 +1,6 @@
 //! `GET /api/v1/incidents/{id}/why` and `GET /api/v1/monitors/{id}/why`: why people were told, or were not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -87,12 +88,18 @@ pub(crate) async fn answered(state: &WebState, topic: Topic, at: Option<DateTime
         StatusCode::SERVICE_UNAVAILABLE,
         "weighing the week again takes longer than a page may; `serin why` on Serin's own machine has all the time",
     );
-    let turn = tokio::time::timeout(TURN_WAIT_MAX, state.why_turn.acquire()).await;
-    let _turn = turn.map_err(|_| BUSY)?.map_err(|_| BUSY)?;
+    let turn = tokio::time::timeout(TURN_WAIT_MAX, Arc::clone(&state.why_turn).acquire_owned()).await;
+    let turn = turn.map_err(|_| BUSY)?.map_err(|_| BUSY)?;
     let in_force = Some(Fleet::clone(&*state.fleet_now()));
     let question = Question { topic, at, now: Utc::now(), path: state.config.to_path_buf(), in_force };
-    let answer = tokio::time::timeout(ANSWER_WITHIN, why(&state.store, question)).await.map_err(|_| SLOW)?;
-    answer.map_err(|error| match error {
+    let store = state.store.clone();
+    // Who asks and goes does not have the next one begin: the turn is over with the work.
+    let answer = tokio::spawn(async move {
+        let _turn = turn;
+        why(&store, question).await
+    });
+    let answer = tokio::time::timeout(ANSWER_WITHIN, answer).await.map_err(|_| SLOW)?;
+    answer.unwrap_or_else(|broken| Err(NoAnswer::Broken(broken.to_string()))).map_err(|error| match error {
         NoAnswer::Ahead => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "that moment lies ahead"),
         NoAnswer::Store(_) | NoAnswer::Broken(_) => {
             tracing::warn!(%error, "why people were told could not be answered");

@@ -51,6 +51,9 @@ fn the_fourth_opening_stays_open_until_it_is_calm() {
     after_four(&[(16, 60, WELL)], &[flaps, "32 resolved availability recovered"], "fifteen are");
     let bouts = [(3, 60, WELL), (1, 60, HANGS), (9, 60, WELL), (2, 60, HANGS), (16, 60, WELL)];
     after_four(&bouts, &[flaps, "47 resolved availability recovered"], "no bout between is told, and each begins anew");
+    let lasting = [(4, 60, WELL), (30, 60, HANGS), (16, 60, WELL)];
+    let told = [flaps, "36 updated availability timeout", "66 resolved availability recovered"];
+    after_four(&lasting, &told, "what comes back to stay is told once more, though nothing else of it changed");
     let unseen: &[(u32, u32, Look)] = &[(5, 60, WELL), (3, 0, WELL), (11, 60, WELL)];
     after_four(unseen, &[flaps, "35 resolved availability recovered"], "time that was not seen is no calm");
     after_four(

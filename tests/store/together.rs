@@ -159,6 +159,12 @@ async fn what_is_too_much_waits_for_people_in_one_message_and_for_a_program_in_o
     };
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|id| incident(id, id, 0));
     let updated = |id: &str, of: &Incident, second| told(id, of, (2, Event::IncidentUpdated), second, None);
+    for (id, of) in [("a1", &a), ("b1", &b), ("c1", &c)] {
+        // Told long ago, so that an update is no first word of it.
+        store.commit(saying(vec![told(id, of, OPENED, -9000, None)])).await.unwrap();
+        let (_, claims) = messages(&store, -9000, limited(true)).await;
+        end(&store, &claims[0], -9000 + 300 * i64::from(of.id == "b"), NextAttempt::Sent, &[]).await;
+    }
     store.commit(saying(vec![updated("a2", &a, 0), updated("b2", &b, 0)])).await.unwrap();
     let (lines, claims) = messages(&store, 0, limited(true)).await;
     assert_eq!(lines, ["chat: a2", "chat: b2"]);
@@ -190,7 +196,7 @@ async fn what_is_too_much_waits_for_people_in_one_message_and_for_a_program_in_o
 
     // The same receiver as a program: in order, two in any hundred seconds, pages too.
     let pages = ["e", "f", "g"].map(|id| incident(id, id, 0));
-    let out = pages.iter().map(|of| told(&format!("{}1", of.id), of, OPENED, 200, None)).collect();
+    let out = (198..).zip(&pages).map(|(second, of)| told(&format!("{}1", of.id), of, OPENED, second, None)).collect();
     store.commit(saying(out)).await.unwrap();
     let mut said = Vec::new();
     for second in [200, 201, 250, 299, 301, 302] {
@@ -201,4 +207,48 @@ async fn what_is_too_much_waits_for_people_in_one_message_and_for_a_program_in_o
         said.extend(lines.into_iter().map(|line| format!("{second} {line}")));
     }
     assert_eq!(said, ["200 chat: e1", "200 chat: f1", "301 chat: g1"]);
+}
+
+#[tokio::test]
+async fn a_restart_brings_nothing_before_its_time_and_a_page_does_not_stand_behind_its_digest() {
+    let place = Place::new();
+    let store = place.open().await;
+    let [a, b] = ["a", "b"].map(|id| incident(id, id, 0));
+    let digest = |id: &str, of: &Incident| {
+        let mut notice = told(id, of, OPENED, 0, None);
+        notice.notification.severity = Severity::Notice;
+        notice.to[0].gathering = Some(Gathering { key: "digest x".to_owned(), pace: Pace::Until(at(90_000)) });
+        notice
+    };
+    store.commit(saying(vec![digest("a1", &a), digest("b1", &b)])).await.unwrap();
+    assert_eq!(store.reckon_anew(at(100)).await.unwrap(), 0, "a start takes nothing for a clock that was set");
+    assert_eq!(messages(&store, 100, for_people()).await.0, [""; 0]);
+
+    let mut worse = told("a2", &a, (2, Event::IncidentUpdated), 200, None);
+    worse.notification.severity = Severity::Page;
+    store.commit(saying(vec![worse])).await.unwrap();
+    let mut said = Vec::new();
+    for second in [200, 201] {
+        let (lines, claims) = messages(&store, second, for_people()).await;
+        for claim in &claims {
+            end(&store, claim, second, NextAttempt::Sent, &[]).await;
+        }
+        said.extend(lines);
+    }
+    assert_eq!(said, ["chat: a1 b1", "chat: a2"], "what got loud is told now, and before it what it followed");
+}
+
+#[tokio::test]
+async fn what_waits_for_long_makes_what_is_new_no_older() {
+    let place = Place::new();
+    let store = place.open().await;
+    let [a, b] = ["a", "b"].map(|id| incident(id, id, 0));
+    store.commit(saying(vec![told("a1", &a, OPENED, 0, KEY)])).await.unwrap();
+    let (_, claims) = messages(&store, 30, for_people()).await;
+    end(&store, &claims[0], 31, NextAttempt::Retry(at(90_000)), &[]).await;
+    store.commit(saying(vec![told("a9", &a, OVER, 40, KEY)])).await.unwrap();
+    store.commit(saying(vec![told("b1", &b, OPENED, 80_000, KEY)])).await.unwrap();
+    let (lines, claims) = messages(&store, 80_030, for_people()).await;
+    assert_eq!(lines, ["chat: b1"]);
+    assert!(claims[0].promised_at >= at(80_000), "its age counts from its own promise: {}", claims[0].promised_at);
 }

@@ -13,6 +13,7 @@ documentation! {
     "docs/keys.md" => "../../../docs/keys.md",
     "docs/measured.md" => "../../../docs/measured.md",
     "docs/monitors.md" => "../../../docs/monitors.md",
+    "docs/one-message.md" => "../../../docs/one-message.md",
     "docs/operating.md" => "../../../docs/operating.md",
     "docs/paging-details.md" => "../../../docs/paging-details.md",
     "docs/paging.md" => "../../../docs/paging.md",

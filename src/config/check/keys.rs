@@ -119,7 +119,7 @@ const KEYS: &[(&str, &str)] = &[
     ("receivers.*.ntfy.token", "The access token, where the topic asks for one: `${env:NAME}` or `${file:/path}`."),
     (
         "receivers.*.at_most",
-        "How many messages it wants; the rest waits, for people in one message. New pages and ends do not wait for people.",
+        "How many messages it wants; the rest waits, for people in one message. What wakes somebody for the first time, and every end, goes to people at once.",
     ),
     ("receivers.*.at_most.messages", "So many messages."),
     ("receivers.*.at_most.per", "In so long."),

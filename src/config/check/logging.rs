@@ -82,6 +82,7 @@ fn targets(module: &str) -> Vec<String> {
         "rag" => vec!["_reference".to_owned()],
         "probe" => vec!["::probe".to_owned(), "::tool_lists".to_owned(), "::untrusted_text".to_owned()],
         "store" => vec!["::store".to_owned(), "::live".to_owned()],
+        "daemon" => vec!["::daemon".to_owned(), "::hindsight".to_owned()],
         room => vec![format!("::{room}")],
     }
 }

@@ -20,7 +20,7 @@ use crate::domain::rules::{
     After, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
 };
 use crate::domain::schedule::PLAIN_EVERY;
-use crate::domain::wording::as_written;
+use crate::domain::wording::{as_written, counted as counted_words};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -124,12 +124,12 @@ pub(in crate::config) fn rules(
     needs(checker, &rule("quality"), basis.canaries > 0, "rule 'quality' judges canaries, and none is declared");
     needs(checker, &rule("health"), basis.health > 0, "rule 'health' judges health addresses, and none is declared");
     Rules {
-        availability: streak(checker, &rule("availability"), 45 * SECOND),
-        access: streak(checker, &rule("access"), Duration::ZERO),
+        availability: streak(checker, &rule("availability"), 45 * SECOND, basis),
+        access: streak(checker, &rule("access"), Duration::ZERO, basis),
         errors: errors(checker, &rule("errors"), basis),
         latency: latency(checker, &rule("latency"), basis),
         contract: contract(checker, &rule("contract")),
-        health: streak(checker, &rule("health"), Duration::ZERO),
+        health: streak(checker, &rule("health"), Duration::ZERO, basis),
         quality: quality(checker, &rule("quality"), basis),
         freshness: freshness(checker, &rule("freshness")),
         context: context(checker, &rule("context"), basis),
@@ -185,15 +185,27 @@ impl<'n, 'a> LayeredRule<'n, 'a> {
     }
 }
 
-fn streak(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, page_after: Duration) -> StreakRule {
+fn streak(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, page_after: Duration, basis: RuleBasis) -> StreakRule {
     let written = rule.duration(checker, "page_after", Duration::ZERO..=DAY);
+    let page_after = written.map_or(page_after, |(duration, _)| duration);
     let in_a_row = rule.count(checker, "after", 3);
-    let counted = rule.nearer(checker, "m_of_n", "after").and_then(|entry| m_of_n(checker, entry));
+    let written = rule.nearer(checker, "m_of_n", "after");
+    let counted = written.and_then(|entry| m_of_n(checker, entry));
+    let never_lasts = |n: u32| !page_after.is_zero() && (n - 1) * basis.every <= page_after;
+    if let Some((entry, (_, n))) = written.zip(counted).filter(|(_, (_, n))| never_lasts(*n)) {
+        let message = format!(
+            "{}, one each {}, never last longer than 'page_after: {}', so that it never opens",
+            counted_words(n, "beat", "beats"),
+            as_written(basis.every),
+            as_written(page_after)
+        );
+        rule.cannot(checker, entry, message, "look at more beats, or shorten 'page_after'", basis);
+    }
     StreakRule {
         after: counted.map_or(in_a_row, |(m, _)| m),
         of: counted.map(|(_, n)| n),
         recover_after: rule.count(checker, "recover_after", 2),
-        page_after: written.map_or(page_after, |(duration, _)| duration),
+        page_after,
         severity: rule.severity(checker, "severity", Severity::Page),
         line: rule.line,
     }

@@ -346,7 +346,7 @@ async fn a_receiver_has_its_time_anew_after_a_start_and_whatever_the_clock_shows
 }
 
 #[tokio::test]
-async fn what_came_of_a_drill_is_forgotten_with_what_was_told_of_it() {
+async fn what_came_of_a_receivers_last_drill_outlives_what_was_told_of_it() {
     let mut stand = Stand::new().await;
     stand.turn(0).await;
     stand.turn(30).await;
@@ -354,7 +354,7 @@ async fn what_came_of_a_drill_is_forgotten_with_what_was_told_of_it() {
     stand.turn(31).await;
     let store = &stand.context.store;
     while store.forget(Retained::Notices, at(600)).await.unwrap() {}
-    assert!(store.last_drills(&["mail"]).await.unwrap().is_empty());
+    assert_eq!(store.last_drills(&["mail"]).await.unwrap().len(), 1, "an alert may be about it");
     let awaited = store.awaited_receipts().await.unwrap();
     assert_eq!(
         awaited.iter().map(|one| one.receiver.as_str()).collect::<Vec<_>>(),

@@ -192,7 +192,7 @@ async fn a_list_of_incidents_stays_and_what_follows_stands_in_its_thread() {
     let mut stage = Stage::new().await;
     let first = "ts 1700000000.000001";
     let list = |event: &str| Message {
-        group: Some(MessageGroup { key: "team=docs".into(), url: None }),
+        group: Some(MessageGroup { key: "team=docs".into(), incidents: 2, url: None }),
         ..self::event(event, "page")
     };
     let rows = [

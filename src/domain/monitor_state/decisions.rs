@@ -126,7 +126,13 @@ impl MonitorState {
                 decisions.extend(self.resolve(signal, cause, beat.now).map(Decision::Resolved));
             }
             (None, Some(_)) if is_leak && !self.is_leak_confirmed() => {}
-            (None, Some(cause)) => decisions.extend(self.update(signal, cause, coming, beat)),
+            (None, Some(cause)) => {
+                let news = self.update(signal, cause, coming, beat);
+                let is_told = matches!(news, Some(Decision::Updated(_)));
+                // What only refreshes it is said with it.
+                let lasting = if is_told { None } else { self.tell_lasting(signal, beat) };
+                decisions.extend(lasting.or(news));
+            }
             (None, None) => decisions.extend(self.tell_flapping(signal, beat)),
             (Some(IncidentTurn::Opened), None) => {}
         }
@@ -237,7 +243,10 @@ impl MonitorState {
 
     pub(super) fn resolve(&mut self, signal: Signal, why: ResolveCause, now: DateTime<Utc>) -> Option<Incident> {
         self.signals[signal as usize] = SignalState::quiet(now);
-        let mut incident = self.open.remove(&signal)?.incident;
+        let OpenSignal { mut incident, telling, .. } = self.open.remove(&signal)?;
+        if !telling.told && !telling.holds.is_empty() {
+            self.count_untold(signal);
+        }
         self.count_end(signal, &why, incident.course.calm_since.unwrap_or(now));
         for other in self.open.values_mut() {
             other.telling.cause_ended(&incident.id, now);

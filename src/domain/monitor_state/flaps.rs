@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::flapping::{Bout, Flapping};
+use crate::domain::flapping::{Bout, CALM_MIN, Flapping};
 use crate::domain::incident::{Incident, Need, ResolveCause, Thresholds};
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
@@ -17,6 +17,10 @@ use crate::domain::monitor_state::thresholds::thresholds;
 use crate::domain::paging::tell::{Asked, tell};
 use crate::domain::reason::Severity;
 use crate::domain::signal::{Phase, Signal};
+use crate::domain::unclaimed::Unclaimed;
+
+/// What flaps and is bad for so long without a break is no longer what comes and goes.
+const LASTS_AFTER: Duration = CALM_MIN;
 
 impl MonitorState {
     /// What keeps the open incident of a signal open although it is calm.
@@ -60,6 +64,13 @@ impl MonitorState {
         }
     }
 
+    /// An opening that nobody heard of, since something held it to its end, is none that people saw come and go.
+    pub(super) fn count_untold(&mut self, signal: Signal) {
+        if let Some(bouts) = self.bouts.get_mut(&signal) {
+            bouts.forget_last();
+        }
+    }
+
     /// Counts an incident of the last run, after all that opened before it.
     pub fn restore_opening(&mut self, incident: &Incident) {
         let Incident { signal, opened_at, resolved_at, course, .. } = incident;
@@ -69,6 +80,27 @@ impl MonitorState {
         if let Some((why, ended_at)) = incident.resolve_cause.as_ref().zip(*resolved_at) {
             self.count_end(*signal, why, course.calm_since.unwrap_or(ended_at));
         }
+    }
+
+    /// Tells that what flaps, and was told to be calm, is bad again and stays so: it comes and goes no more. Whoever took it
+    /// when it did has not taken this.
+    pub(super) fn tell_lasting(&mut self, signal: Signal, beat: Beat<'_>) -> Option<Decision> {
+        let (phase, since) = (self.signal(signal).phase, self.signal(signal).since);
+        let open = self.open.get_mut(&signal).filter(|_| phase == Phase::Open)?;
+        open.incident.course.flapping.filter(|flapping| flapping.told)?;
+        let lasts = (beat.now - since).to_std().is_ok_and(|age| age >= LASTS_AFTER);
+        // Once a bout: what was told since it began told of it.
+        let is_told = open.incident.course.updated_at.is_none_or(|at| at >= since);
+        let is_taken = open.incident.acknowledged.as_ref().is_some_and(|(_, at)| *at >= since);
+        let may_tell = tell(Asked::Changed { awaits_verdict: false }, &open.telling, beat.now).is_some();
+        if !lasts || is_told || is_taken || !may_tell {
+            return None;
+        }
+        open.incident.acknowledged = None;
+        open.incident.course.unclaimed = Some(Unclaimed::since(beat.now));
+        open.incident.course.updated_at = Some(beat.now);
+        open.incident.sequence += 1;
+        Some(Decision::Updated(open.incident.clone()))
     }
 
     /// Tells once that an incident stays open although it is calm, in the place of its end.

@@ -15,7 +15,7 @@ use crate::domain::route::{Route, Subject, fitting};
 pub const COMMON_CAUSE: &str = "common cause";
 /// The key of what had to wait, since its receiver wants no more messages than so many.
 pub const TOO_MANY: &str = "too many";
-/// The key of what is told at set times.
+/// What the keys begin with of what is told at set times.
 pub const DIGEST: &str = "digest";
 
 /// Those that go down at about the same time wait half a minute for each other, and what follows goes every two minutes.
@@ -73,7 +73,7 @@ impl Pace {
                 told.map_or(after(now, wait), |told| after(told, interval).max(after(now, wait)))
             }
         };
-        gathered.due.map_or(alone, |due| due.min(alone))
+        gathered.due.map_or(alone, |due| due.min(alone).max(now))
     }
 }
 
@@ -100,25 +100,34 @@ impl Wanted<'_> {
     ) -> Option<Gathering> {
         let under = |key: &str, pace| Some(Gathering { key: key.to_owned(), pace });
         let naming = || fitting(self.routes, self.subject).filter(|route| route.reached().any(|name| name == receiver));
-        let group = naming().find_map(|route| Some((route.group.as_ref()?, route.line)));
+        let group = naming().find_map(|route| Some((route.group.as_ref()?, &*route.to)));
         match self.told_in {
             Some(COMMON_CAUSE) => return under(COMMON_CAUSE, COMMON_PACE),
             // It goes on in digests as long as it is a notice.
-            Some(DIGEST) => {}
+            Some(key) if key.starts_with(DIGEST) => {}
             Some(key) => return under(key, Pace::of(group.map_or(&Grouping::default(), |(group, _)| group))),
             None => {}
         }
         if is_common() {
             return under(COMMON_CAUSE, COMMON_PACE);
         }
-        if self.subject.severity == Severity::Notice && (self.is_first || self.told_in == Some(DIGEST)) {
-            let digest = naming().find_map(|route| route.digest.as_ref()?.next_after(now, 1).into_iter().next());
-            if let Some(at) = digest {
-                return under(DIGEST, Pace::Until(at));
+        if self.subject.severity == Severity::Notice && (self.is_first || self.told_in.is_some()) {
+            let next = |route: &Route| {
+                let times = route.digest.as_ref()?;
+                // Digests at other times are other messages.
+                Some((format!("{DIGEST} {}", times.written()), times.next_after(now, 1).into_iter().next()?))
+            };
+            if let Some((key, at)) = naming().find_map(next) {
+                return under(&key, Pace::Until(at));
             }
         }
-        group.map(|(group, line)| Gathering { key: group.key(self.subject.labels, line), pace: Pace::of(group) })
+        group.map(|(group, route)| Gathering { key: group.key(self.subject.labels, route), pace: Pace::of(group) })
     }
+}
+
+/// The key of what somebody gets in the place of another: what is their own waits for its own time.
+pub fn instead_of(key: &str, receiver: &str) -> String {
+    if key.is_empty() { String::new() } else { format!("{key}, for {receiver}") }
 }
 
 /// Whether what follows of an incident that was told under a key goes the same way, whatever the routes say meanwhile.
@@ -141,6 +150,7 @@ mod tests {
             (of_route, true, None, None, 30, "the first waits for others"),
             (of_route, false, None, None, 30, "loud or not"),
             (of_route, true, Some(12), None, 12, "who comes later goes with it"),
+            (of_route, true, Some(-3600), None, 0, "what should have gone long ago makes nothing older than it is"),
             (of_route, false, None, Some(-10), 290, "what is over soon after a message waits for its turn"),
             (of_route, true, None, Some(-10), 30, "a new page does not"),
             (of_route, true, Some(290), Some(-10), 30, "and takes along what waits"),
@@ -177,10 +187,18 @@ mod tests {
             (vec![&plain], page, Some(COMMON_CAUSE), false, false, COMMON_CAUSE, "its end goes with the others' ends"),
             (vec![&plain], page, Some("team=x"), false, false, "team=x", "so does that of a group that is gone"),
             (vec![&route], page, Some("team=x"), false, false, "team=x", "or that others are put in now"),
-            (vec![&route], notice, None, true, false, DIGEST, "a notice waits for its digest"),
+            (vec![&route], notice, None, true, false, "digest 0 9 * * * UTC", "a notice waits for its digest"),
             (vec![&route], notice, None, false, false, "team=docs", "not the end of what was told at once"),
-            (vec![&route], notice, Some(DIGEST), false, false, DIGEST, "what is told in digests ends in one"),
-            (vec![&route], page, Some(DIGEST), false, false, "team=docs", "and leaves them where it gets loud"),
+            (
+                vec![&route],
+                notice,
+                Some("digest x"),
+                false,
+                false,
+                "digest 0 9 * * * UTC",
+                "what is told in digests ends in one",
+            ),
+            (vec![&route], page, Some("digest x"), false, false, "team=docs", "and leaves them where it gets loud"),
         ];
         for (routes, severity, told_in, is_first, is_common, expected, sentence) in rows {
             let routes: Vec<Route> = routes.into_iter().cloned().collect();

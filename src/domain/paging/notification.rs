@@ -49,19 +49,12 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// Whether it wakes somebody.
+    /// Whether it is news of something that wakes somebody.
     pub const fn is_loud(&self) -> bool {
-        matches!(self.severity, Severity::Page)
-            && matches!(self.event, Event::IncidentOpened | Event::IncidentReminder | Event::IncidentEscalated)
-    }
-
-    /// Whether it goes out however many messages there were: a new page, and the end of anything.
-    pub const fn is_never_held_up(&self) -> bool {
-        match self.event {
-            Event::IncidentOpened => matches!(self.severity, Severity::Page),
-            Event::IncidentResolved => true,
-            _ => false,
-        }
+        use Event as E;
+        let is_news =
+            matches!(self.event, E::IncidentOpened | E::IncidentUpdated | E::IncidentReminder | E::IncidentEscalated);
+        is_news && matches!(self.severity, Severity::Page)
     }
 }
 

@@ -127,8 +127,9 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn told(&self, incident: &str) -> Result<Vec<Addressee>, StoreError> {
         let rows = sqlx::query(
-            "SELECT receiver, MAX(receiver_hash), MAX(fallback), MAX(CASE WHEN group_key = $2 THEN '' ELSE group_key END) FROM deliveries WHERE incident = $1 \
-             GROUP BY receiver ORDER BY MIN(created_at), receiver",
+            "SELECT receiver, MAX(receiver_hash), MAX(fallback), COALESCE((SELECT k.group_key FROM deliveries k \
+             WHERE k.incident = $1 AND k.receiver = d.receiver AND k.group_key <> $2 ORDER BY k.sequence LIMIT 1), '') \
+             FROM deliveries d WHERE incident = $1 GROUP BY receiver ORDER BY MIN(created_at), receiver",
         )
         .bind(incident)
         .bind(gathering::TOO_MANY)

@@ -18,9 +18,9 @@ use crate::store::values::error::StoreError;
 /// Incidents that a part of an id may stand for before it says nothing.
 const MEANT_MAX: u32 = 8;
 /// Holds of all incidents of an answer.
-const HOLDS_MAX: u32 = 400;
-/// Deliveries of all incidents of an answer: what was told first comes first.
-const TELLINGS_MAX: u32 = 400;
+const HOLDS_MAX: u32 = 1_000;
+/// Deliveries of each incident of an answer: what was told first comes first.
+const TELLINGS_MAX: u32 = 40;
 
 /// One delivery of an incident, with its last try.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,10 +84,12 @@ impl Readers {
         let rows = sqlx::query(
             "SELECT d.incident, n.event, d.receiver, d.fallback_of, d.created_at, d.state, a.ended_at, \
              CASE a.ended WHEN 'accepted' THEN '' ELSE COALESCE(a.note, '') END \
-             FROM deliveries d JOIN notifications n ON n.id = d.notification \
+             FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY incident ORDER BY created_at, sequence, receiver) AS nth \
+             FROM deliveries WHERE incident IN (SELECT value FROM json_each($1))) d \
+             JOIN notifications n ON n.id = d.notification \
              LEFT JOIN attempts a ON a.delivery = d.id \
              AND a.number = (SELECT MAX(number) FROM attempts WHERE delivery = d.id) \
-             WHERE d.incident IN (SELECT value FROM json_each($1)) ORDER BY d.created_at, d.sequence, d.receiver LIMIT $2",
+             WHERE d.nth <= $2 ORDER BY d.created_at, d.sequence, d.receiver",
         );
         let rows = rows.bind(serde_json::json!(incidents).to_string()).bind(TELLINGS_MAX).fetch_all(&self.readers);
         rows.await?.iter().map(telling).collect()

@@ -87,7 +87,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer; nothing is lent out then.
     pub async fn claim(&self, now: DateTime<Utc>, claiming: Claiming) -> Result<Vec<Claim>, StoreError> {
-        match self.ask(Work::Claim { now, claiming }).await? {
+        match self.ask(Work::Claim { now, claiming: Box::new(claiming) }).await? {
             CommitAnswer::Claims(claims) => Ok(claims),
             _ => Ok(Vec::new()),
         }

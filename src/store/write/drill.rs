@@ -37,6 +37,13 @@ pub(in crate::store) async fn know(
 /// See [`crate::store::Store::begin_drill`].
 pub(in crate::store) async fn begin(connection: &mut SqliteConnection, run: &DrillRun) -> Result<bool, sqlx::Error> {
     let begun_at = run.begun_at.timestamp_micros();
+    // What was told by a clock ahead of this one was told by now: else it would stay the last until then.
+    for ahead in [
+        "UPDATE drill_receipts SET begun_at = MIN(begun_at, $1), ended_at = MIN(ended_at, $1) WHERE begun_at > $1",
+        "UPDATE drill_runs SET begun_at = $1 WHERE begun_at > $1",
+    ] {
+        sqlx::query(ahead).bind(begun_at).execute(&mut *connection).await?;
+    }
     let made = sqlx::query(
         "INSERT INTO drill_runs (id, drill, due_at, begun_at, place) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
     )

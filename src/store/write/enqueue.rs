@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::paging::delivery::FALLBACK_AFTER;
-use crate::domain::paging::gathering::{Gathered, TOO_MANY};
+use crate::domain::paging::gathering::{Gathered, instead_of};
 use crate::domain::paging::notification::Notification;
 use crate::domain::reason::Severity;
 use crate::store::values::change_set::{Addressee, Outgoing};
@@ -48,15 +48,14 @@ pub(in crate::store) async fn promise(
         promise.fallback_at =
             addressee.fallback.as_ref().filter(|_| wakes_fallback).map(|_| promise.due + FALLBACK_AFTER);
         write_promise(connection, &promise).await?;
-        if notification.is_never_held_up() {
-            hold_up_no_longer(connection, &promise).await?;
-        }
+        hold_up_no_longer(connection, &promise).await?;
     }
     let Some(incident) = incident else { return Ok(()) };
     (promise.fallback, promise.fallback_at, promise.due) = (None, None, notification.at);
     for (receiver, hash, of) in stand_ins_of(connection, incident).await? {
         let key = outgoing.to.iter().find(|to| to.receiver == of).and_then(|to| to.gathering.as_ref());
-        let group_key = key.map_or("", |gathering| &gathering.key);
+        let group_key = key.map_or_else(String::new, |gathering| instead_of(&gathering.key, &of));
+        let group_key = &*group_key;
         let stand_in =
             Promise { receiver: &receiver, receiver_hash: &hash, group_key, fallback_of: Some(&of), ..promise };
         write_promise(connection, &stand_in).await?;
@@ -73,11 +72,12 @@ async fn due(
     let Some(gathering) = &addressee.gathering else { return Ok(notification.at) };
     let row = sqlx::query(
         "SELECT (SELECT MIN(next_at) FROM deliveries WHERE receiver = $1 AND group_key = $2 AND state = 'pending' \
-         AND group_key <> '' AND batch IS NULL), \
+         AND group_key <> '' AND batch IS NULL AND next_at >= $3), \
          (SELECT MAX(sent_at) FROM deliveries WHERE receiver = $1 AND group_key = $2 AND group_key <> '')",
     )
     .bind(&addressee.receiver)
     .bind(&gathering.key)
+    .bind(notification.at.timestamp_micros())
     .fetch_one(connection)
     .await?;
     let moment = |micros: Option<i64>| micros.and_then(DateTime::from_timestamp_micros);
@@ -85,15 +85,17 @@ async fn due(
     Ok(gathering.pace.due(notification.is_loud(), gathered, notification.at))
 }
 
-/// What had to wait of an incident because there were too many messages goes ahead of what may not wait.
+/// What waits of an incident waits no longer than what follows it: a page is not to stand behind its own digest.
 async fn hold_up_no_longer(connection: &mut SqliteConnection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "UPDATE deliveries SET next_at = MIN(next_at, $2), promised_at = MIN(promised_at, $2) WHERE order_key = $1 \
-         AND state = 'pending' AND group_key = $3 AND batch IS NULL",
+        "UPDATE deliveries SET next_at = MIN(next_at, $2), promised_at = MIN(promised_at, $2), \
+         fallback_at = MIN(fallback_at, $3) WHERE order_key = $1 AND state = 'pending' AND sequence < $4 \
+         AND next_at > $2 AND batch IS NULL AND attempts = 0",
     )
     .bind(promise.order_key())
-    .bind(promise.now.timestamp_micros())
-    .bind(TOO_MANY)
+    .bind(promise.due.timestamp_micros())
+    .bind((promise.due + FALLBACK_AFTER).timestamp_micros())
+    .bind(promise.sequence)
     .execute(connection)
     .await?;
     Ok(())
@@ -138,6 +140,7 @@ pub(in crate::store) async fn wake(
     .fetch_all(&mut *connection)
     .await?;
     for row in unclosed_sessions {
+        let group_key = instead_of(row.try_get(6)?, row.try_get(5)?);
         let promise = Promise {
             notification: row.try_get(1)?,
             incident: row.try_get(2)?,
@@ -147,7 +150,7 @@ pub(in crate::store) async fn wake(
             severity: row.try_get(4)?,
             now,
             due: now,
-            group_key: row.try_get(6)?,
+            group_key: &group_key,
             fallback: None,
             fallback_at: None,
             fallback_of: Some(row.try_get(5)?),

@@ -305,24 +305,33 @@ pub(in crate::store) async fn take_back(connection: &mut SqliteConnection) -> Re
     Ok(())
 }
 
+/// Made, or replayed, by a clock ahead of this one. What waits for others, or for a time, was made by now all the same.
+macro_rules! from_the_future {
+    () => {
+        "(created_at > $1 OR promised_at > $1 AND attempts > 0 AND tries = 0)"
+    };
+}
+
 /// Makes due what a clock ahead of this one put off; see `Store::reckon_anew`. It is known by what it was reckoned from,
 /// a try or the promise itself, which lies in the future.
 pub(in crate::store) async fn reckon_anew(
     connection: &mut SqliteConnection,
     now: DateTime<Utc>,
 ) -> Result<u64, sqlx::Error> {
-    let due = sqlx::query(
-        "UPDATE deliveries SET next_at = $1 WHERE state = 'pending' AND next_at > $1 AND (promised_at > $1 OR EXISTS \
-         (SELECT 1 FROM attempts a WHERE a.delivery = deliveries.id AND a.ended_at > $1))",
-    )
+    let due = sqlx::query(concat!(
+        "UPDATE deliveries SET next_at = $1 WHERE state = 'pending' AND next_at > $1 AND (",
+        from_the_future!(),
+        " OR EXISTS (SELECT 1 FROM attempts a WHERE a.delivery = deliveries.id AND a.ended_at > $1))",
+    ))
     .bind(now.timestamp_micros())
     .execute(&mut *connection)
     .await?;
     // Its age counts from now on, by which fallbacks are woken and a dead receiver is given up.
-    sqlx::query(
+    sqlx::query(concat!(
         "UPDATE deliveries SET promised_at = $1, fallback_at = MIN(fallback_at, $2) \
-         WHERE state = 'pending' AND promised_at > $1",
-    )
+         WHERE state = 'pending' AND promised_at > $1 AND ",
+        from_the_future!(),
+    ))
     .bind(now.timestamp_micros())
     .bind((now + FALLBACK_AFTER).timestamp_micros())
     .execute(connection)
@@ -353,7 +362,7 @@ async fn lend(
     let (group_key, batch): (&str, Option<&str>) = (row.try_get(10)?, row.try_get(11)?);
     if !group_key.is_empty() && claiming.people.contains(&claim.receiver) {
         let lead = Lead { delivery: id, receiver: &claim.receiver, group_key, batch };
-        let (id, others) = together::gather(connection, lead, (lease, until), now).await?;
+        let (id, others) = together::gather(connection, lead, (lease, until), (&claiming.busy_ids(), now)).await?;
         claim.together = Some(Together { id, key: group_key.to_owned(), others });
     }
     for delivery in claim.deliveries() {

@@ -47,20 +47,23 @@ pub(super) async fn gather(
     connection: &mut SqliteConnection,
     lead: Lead<'_>,
     (lease, until): (&str, DateTime<Utc>),
-    now: DateTime<Utc>,
+    (busy, now): (&str, DateTime<Utc>),
 ) -> Result<(String, Vec<Companion>), StoreError> {
     let batch = match lead.batch {
         Some(batch) => batch.to_owned(),
-        None => begin(connection, lead, now).await?,
+        None => begin(connection, lead, busy, now).await?,
     };
     let rows = sqlx::query(
         "UPDATE deliveries SET lease = $2, lease_until = $3 WHERE batch = $1 AND state = 'pending' AND id <> $4 \
+         AND lease_until <= $5 AND id NOT IN (SELECT value FROM json_each($6)) \
          RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), severity, fallback",
     )
     .bind(&batch)
     .bind(lease)
     .bind(until.timestamp_micros())
     .bind(lead.delivery)
+    .bind(now.timestamp_micros())
+    .bind(busy)
     .fetch_all(connection)
     .await?;
     let mut companions = rows.iter().map(companion).collect::<Result<Vec<_>, _>>()?;
@@ -69,12 +72,17 @@ pub(super) async fn gather(
 }
 
 /// Takes together what waits under a key; an incident's messages in their order, so none behind one that is left out.
-async fn begin(connection: &mut SqliteConnection, lead: Lead<'_>, now: DateTime<Utc>) -> Result<String, sqlx::Error> {
+async fn begin(
+    connection: &mut SqliteConnection,
+    lead: Lead<'_>,
+    busy: &str,
+    now: DateTime<Utc>,
+) -> Result<String, sqlx::Error> {
     let batch = new_id(now);
     sqlx::query(
         "UPDATE deliveries SET batch = $1 WHERE id = $4 OR id IN (SELECT d.id FROM deliveries d \
          WHERE d.receiver = $2 AND d.group_key = $3 AND d.group_key <> '' AND d.state = 'pending' AND d.batch IS NULL \
-         AND d.lease_until <= $5 AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
+         AND d.lease_until <= $5 AND d.id NOT IN (SELECT value FROM json_each($7)) AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
          AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification) AND e.id <> $4 \
          AND NOT (e.group_key = $3 AND e.batch IS NULL AND e.lease_until <= $5)) \
          ORDER BY d.sequence, d.notification LIMIT $6)",
@@ -85,6 +93,7 @@ async fn begin(connection: &mut SqliteConnection, lead: Lead<'_>, now: DateTime<
     .bind(lead.delivery)
     .bind(now.timestamp_micros())
     .bind(TOGETHER_MAX)
+    .bind(busy)
     .execute(connection)
     .await?;
     Ok(batch)
@@ -127,13 +136,18 @@ pub(super) async fn hold_up(
     let oldest = sent.last().filter(|_| sent.len() >= wanted).map(|row| row.try_get::<i64, _>(0)).transpose()?;
     let free_at = oldest.and_then(DateTime::from_timestamp_micros).map_or(now + SOON, |oldest| oldest + per);
     sqlx::query(
+        // What was tried, or is brought once more, keeps its message.
         "UPDATE deliveries SET next_at = $3, promised_at = MAX(promised_at, $3), \
          group_key = CASE WHEN $4 AND group_key = '' THEN $5 ELSE group_key END, \
          fallback_at = CASE WHEN $4 THEN MAX(fallback_at, $6) ELSE fallback_at END \
          WHERE receiver = $1 AND state = 'pending' AND next_at <= $2 AND lease_until <= $2 AND batch IS NULL \
+         AND attempts = 0 AND NOT EXISTS (SELECT 1 FROM notifications n WHERE n.id = deliveries.notification \
+         AND n.event IN ('drill', 'drill.over')) \
          AND NOT ($4 AND EXISTS (SELECT 1 FROM deliveries l JOIN notifications n ON n.id = l.notification \
          WHERE l.state = 'pending' AND l.order_key = deliveries.order_key AND l.sequence >= deliveries.sequence \
-         AND (n.event = 'incident.resolved' OR n.event = 'incident.opened' AND n.severity = 'page')))",
+         AND (n.event = 'incident.resolved' OR n.severity = 'page' AND (n.event = 'incident.escalated' \
+         OR NOT EXISTS (SELECT 1 FROM deliveries b WHERE b.incident = l.incident AND b.receiver = l.receiver \
+         AND b.sequence < l.sequence AND b.severity = 'page')))))",
     )
     .bind(receiver)
     .bind(now.timestamp_micros())
@@ -143,6 +157,6 @@ pub(super) async fn hold_up(
     .bind((free_at + TimeDelta::from_std(FALLBACK_AFTER).unwrap_or_default()).timestamp_micros())
     .execute(connection)
     .await?;
-    // What may not wait goes on.
-    Ok(usize::from(is_for_people))
+    // What may not wait goes on: nothing else of it is due any more.
+    Ok(1)
 }

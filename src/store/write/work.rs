@@ -23,7 +23,7 @@ pub(in crate::store) enum Work {
     Record(Box<ChangeSet>),
     Claim {
         now: DateTime<Utc>,
-        claiming: Claiming,
+        claiming: Box<Claiming>,
     },
     Attempted(Box<Attempted>),
     HandBack {

@@ -325,6 +325,11 @@ fn wrong_types_and_units() {
         ("[4, 3]", format!("5:38 no more than 3 of 3 beats can be bad, and 'm_of_n' wants 4 => {such_as}"), "too many"),
         ("[0, 3]", "5:39 'm_of_n' is out of its range: '0' => between 1 and 60".to_owned(), "none"),
         ("[3, 61]", "5:42 'm_of_n' is out of its range: '61' => between 1 and 60".to_owned(), "of too many"),
+        (
+            "[1, 1]",
+            "5:38 1 beat, one each 1m, never last longer than 'page_after: 45s', so that it never opens => look at more beats, or shorten 'page_after'".to_owned(),
+            "too few for the time to a page",
+        ),
         ("[3]", format!("5:38 'm_of_n' takes two numbers, and these are 1 => {such_as}"), "of how many"),
         ("[3, 5, 7]", format!("5:38 'm_of_n' takes two numbers, and these are 3 => {such_as}"), "three"),
         (
