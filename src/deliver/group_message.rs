@@ -31,6 +31,11 @@ impl Member<'_> {
         matches!(self.last.event.as_str(), "incident.resolved" | "drill.over")
     }
 
+    /// Whether it asks for somebody still.
+    fn is_open(&self) -> bool {
+        self.last.incident.is_some() && !self.is_over()
+    }
+
     fn severity(&self) -> Severity {
         Severity::from_slug(&self.last.severity).unwrap_or(Severity::Notice)
     }
@@ -58,7 +63,7 @@ impl Member<'_> {
 pub(crate) fn of(id: &str, key: &str, messages: &[Message], home: Option<&str>) -> Message {
     let mut members = members(messages);
     members.sort_by_key(|member| (member.is_over(), Reverse(member.severity()), member.monitor().to_owned()));
-    let open = members.iter().filter(|member| !member.is_over());
+    let open = members.iter().filter(|member| member.is_open());
     let severity = open.clone().map(Member::severity).max();
     let all_share = |of: fn(&Message) -> Option<&str>| {
         let mut all = members.iter().map(|member| of(member.last));
@@ -124,19 +129,24 @@ fn members(messages: &[Message]) -> Vec<Member<'_>> {
     members
 }
 
-/// What the message as a whole is: the loudest that became of what is open; the end where nothing is.
+/// What the message as a whole is: the loudest that became of what is open, the end where all incidents of it ended; of
+/// what belongs to no incident what it is, where that is one thing.
 fn event<'a>(members: &'a [Member<'_>]) -> &'a str {
     const LOUDEST_FIRST: [&str; 5] =
         ["incident.escalated", "incident.opened", "incident.reminder", "incident.updated", "incident.acknowledged"];
-    let open = || members.iter().filter(|member| !member.is_over());
-    let Some(first) = open().next() else { return "incident.resolved" };
-    if open().all(|member| member.last.event == first.last.event) && !first.is_new {
-        return &first.last.event;
-    }
     let became = |event: &&&str| {
-        open().any(|member| member.last.event == **event || member.is_new && **event == "incident.opened")
+        let is_so = |member: &Member<'_>| member.last.event == **event || member.is_new && **event == "incident.opened";
+        members.iter().any(|member| member.is_open() && is_so(member))
     };
-    LOUDEST_FIRST.iter().find(became).copied().unwrap_or("incident.updated")
+    if let Some(loudest) = LOUDEST_FIRST.iter().find(became) {
+        return loudest;
+    }
+    let same = |first: &&Member<'_>| members.iter().all(|member| member.last.event == first.last.event);
+    match members.first().filter(same) {
+        Some(first) => &first.last.event,
+        None if members.iter().any(|member| member.last.incident.is_some()) => "incident.resolved",
+        None => "incident.updated",
+    }
 }
 
 /// Such as `12 monitors went down together: docs, wiki, faq, code and 8 more`.

@@ -32,8 +32,7 @@ async fn one_dead_store_under_several_monitors_is_one_message_to_people() {
     let ids = ["docs", "faq", "wiki"];
     let monitor = |id: &&str| format!("  - {{ id: {id}, url: \"{}\", labels: {{ store: one }} }}\n", store.url);
     let monitors: String = ids.iter().map(monitor).collect();
-    let routes =
-        "  - { to: [inbox], continue: true }\n  - { to: [mail], group: { by: [store], wait: 15s, interval: 15s } }\n";
+    let routes = "  - { to: [inbox], continue: true }\n  - { match: { severity: page }, to: [mail], group: { by: [store], wait: 15s, interval: 15s } }\n";
     let mut stage = Stage::with("", routes, &monitors).await;
     for id in ids {
         stage.until("it is well", id, |body| body["state"] == "up").await;

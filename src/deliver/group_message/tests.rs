@@ -123,6 +123,28 @@ fn a_summary_says_what_became_of_how_many() {
 }
 
 #[test]
+fn what_belongs_to_no_incident_opens_nothing_and_ends_nothing() {
+    let restarted = |nth| Message { event: "server.restarted".into(), incident: None, ..message(nth, "x docs notice") };
+    let of = |messages: &[Message]| {
+        let message = super::of("b-1", "team=docs", messages, None);
+        (message.event, message.severity, message.summary)
+    };
+    let row = |event: &str, severity: &str, said: &str| (event.to_owned(), severity.to_owned(), said.to_owned());
+    assert_eq!(
+        of(&[restarted(1), message(2, "resolved docs page")]),
+        row("incident.resolved", "page", "team=docs: 1 noted, 1 over, on 1 monitor: docs")
+    );
+    assert_eq!(
+        of(&[restarted(1), message(2, "opened wiki ticket")]),
+        row("incident.opened", "ticket", "team=docs: 1 opened, 1 noted, on 2 monitors: wiki, docs")
+    );
+    assert_eq!(
+        of(&[restarted(1), restarted(2)]),
+        row("server.restarted", "notice", "team=docs: 2 noted, on 1 monitor: docs")
+    );
+}
+
+#[test]
 fn each_incident_is_a_line_as_it_stands_last() {
     let message =
         of("team=docs", &["opened docs ticket", "opened wiki page", "resolved docs ticket", "acknowledged wiki page"]);
