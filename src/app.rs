@@ -1,4 +1,4 @@
-//! The program as a value: bind, know the address, run until shutdown. The only place that spawns loops.
+//! The program as a value: bind, know the address, run until shutdown. The only place that spawns loops, which makes it long.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use serin::domain::monitor::MonitorId;
 use serin::domain::paging::delivery::AttemptEnd;
 use serin::domain::reason::FailureReason;
 use serin::store::values::change_set::ChangeSet;
-use serin::store::write::outbox::{Attempted, Claiming, NextAttempt, TriedDelivery};
+use serin::store::values::claims::{Attempted, Claiming, NextAttempt, TriedDelivery};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};

@@ -31,7 +31,8 @@ use crate::domain::reason::Severity;
 use crate::domain::receiver::Receiver;
 use crate::store::Store;
 use crate::store::StoreError;
-use crate::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt, TriedDelivery};
+use crate::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, TriedDelivery};
+use crate::store::write::outbox::LEASE;
 
 /// A claim must not run out under a try that is still allowed to run, begun as late as may be.
 const _: () = assert!(LEASE.num_seconds() as u64 > CLAIM_AGE_MAX.as_secs() + ATTEMPT_MAX.as_secs());

@@ -1,11 +1,8 @@
 //! From a decision to what is queued: the notification, its frozen bytes, and whom it goes to.
 
-use std::cell::OnceCell;
-
 use chrono::{DateTime, SecondsFormat, Utc};
 use uuid::Uuid;
 
-use crate::deliver::message;
 use crate::domain::classify::LADDER;
 use crate::domain::depends_on::Parent;
 use crate::domain::fleet::Fleet;
@@ -14,7 +11,6 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::outcome::Evidence;
 use crate::domain::paging::follow_up::FollowUp;
-use crate::domain::paging::gathering::Wanted;
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
 use crate::domain::paging::quiet::QuietBook;
@@ -22,7 +18,7 @@ use crate::domain::paging::tell::{Asked, Telling, tell};
 use crate::domain::quality::extent::clock;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
-use crate::domain::route::{Hearer, Subject, fitting, hearers};
+use crate::domain::route::{Subject, fitting};
 use crate::domain::rule_text;
 use crate::domain::signal::Signal;
 use crate::domain::wording::span;
@@ -31,6 +27,7 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::values::change_set::{Addressee, Outgoing, TimelineRow};
 
+mod addressed;
 pub(crate) mod flaps;
 
 /// The evidence key under which a message names what its incident was held back by, and until when.
@@ -224,34 +221,6 @@ impl Notifier<'_> {
         Some(self.outgoing(notification, to))
     }
 
-    fn outgoing(self, mut notification: Notification, to: Vec<Addressee>) -> Outgoing {
-        let subject = Subject::of(self.monitor, notification.severity, notification.incident.as_ref());
-        let grouping = fitting(&self.fleet.routes, subject).find_map(|route| Some((route.group.as_ref()?, &route.to)));
-        notification.group_key = grouping.map(|(grouping, to)| grouping.key(&self.monitor.labels, to));
-        let opens = |signal| notification.incident.as_ref().is_some_and(|incident| incident.signal == signal);
-        // Asked once, however many hear of it.
-        let common = OnceCell::new();
-        let find_common = || {
-            let Some(share) = self.fleet.common_cause else { return false };
-            notification.event == Event::IncidentOpened
-                && opens(Signal::Availability)
-                && self.live.is_common(&self.monitor.id, share, self.fleet.monitors.len(), self.now)
-        };
-        let is_common = || *common.get_or_init(find_common);
-        let is_first = notification.incident.is_none() || notification.event == Event::IncidentOpened;
-        let gathered = |mut to: Addressee| {
-            let told_in = to.gathering.take();
-            if self.fleet.receiver(&to.receiver).is_some_and(|receiver| receiver.channel.is_for_people()) {
-                let told_in = told_in.as_ref().map(|gathering| gathering.key.as_str());
-                let wanted = Wanted { routes: &self.fleet.routes, subject, told_in, is_first };
-                to.gathering = wanted.gathering(&to.receiver, is_common, self.now);
-            }
-            to
-        };
-        let to = to.into_iter().map(gathered).collect();
-        Outgoing { payload: message::freeze(&notification), notification, to }
-    }
-
     fn about(self, event: Event, incident: &Incident) -> Notification {
         let mut evidence = incident.evidence.clone();
         if incident.signal == Signal::Availability && event != Event::IncidentResolved {
@@ -301,33 +270,6 @@ impl Notifier<'_> {
             url: self.monitor.url.shown.clone(),
             labels: self.monitor.labels.clone(),
         }
-    }
-
-    fn routed(self, severity: Severity, incident: Option<&Incident>) -> Vec<Addressee> {
-        let subject = Subject::of(self.monitor, severity, incident);
-        let addressee = |one: Hearer<'_>| self.addressee(one.receiver, one.fallback);
-        hearers(&self.fleet.routes, subject).into_iter().map(addressee).collect()
-    }
-
-    fn addressee(self, receiver: &str, fallback: Option<&str>) -> Addressee {
-        let declared = self.fleet.receiver(receiver);
-        Addressee {
-            receiver: receiver.to_owned(),
-            receiver_hash: declared.map_or_else(String::new, |found| found.definition_hash.clone()),
-            fallback: fallback.map(str::to_owned),
-            gathering: None,
-        }
-    }
-
-    /// Whoever was told, and whom its route names now.
-    async fn concerned(self, store: &Store, incident: &Incident) -> Result<Vec<Addressee>, StoreError> {
-        let mut to = store.told(&incident.id).await?;
-        for addressee in self.routed(incident.severity, Some(incident)) {
-            if !to.iter().any(|told| told.receiver == addressee.receiver) {
-                to.push(addressee);
-            }
-        }
-        Ok(to)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `daemon` says after each beat how a monitor stands, `web` reads it. What stands is replaced whole, and drawn as
 //! a view only when somebody asks: beats are many, and readers few. Only the strip is shared and edited in place, and so may
-//! show a beat a moment before all else does.
+//! show a beat a moment before all else does. Its values stay in one file, since pages read them side by side.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use serin::domain::outcome::Evidence;
 use serin::domain::paging::notification::Notification;
 use serin::store::Store;
 use serin::store::values::change_set::{AskRow, BeatRow, ChangeSet, Outgoing, StageTimes};
-use serin::store::write::outbox::{Claim, Claiming};
+use serin::store::values::claims::{Claim, Claiming};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Row};
 

@@ -7,7 +7,8 @@ use serin::store::Store;
 use serin::store::read::firing::FiringRow;
 use serin::store::read::ledger::DeliveryFilter;
 use serin::store::values::change_set::{ChangeSet, Outgoing};
-use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt, TriedDelivery};
+use serin::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, TriedDelivery};
+use serin::store::write::outbox::LEASE;
 
 use crate::{Place, at, claimed, incident, outgoing, saying, wide};
 

@@ -13,7 +13,7 @@ use serin::domain::receiver::AtMost;
 use serin::store::Store;
 use serin::store::read::ledger::DeliveryFilter;
 use serin::store::values::change_set::Outgoing;
-use serin::store::write::outbox::{Attempted, Claim, Claiming, NextAttempt, TriedDelivery};
+use serin::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, TriedDelivery};
 
 use crate::{Place, at, incident, outgoing, saying, wide};
 

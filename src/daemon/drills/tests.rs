@@ -13,7 +13,7 @@ use crate::domain::recurrence::{Recurrence, parsed};
 use crate::domain::route::{Match, Route};
 use crate::domain::secret::{Address, Secret};
 use crate::store::read::ledger::{DeliveryFilter, DeliveryLine};
-use crate::store::write::outbox::{Attempted, Claiming, NextAttempt, TriedDelivery};
+use crate::store::values::claims::{Attempted, Claiming, NextAttempt, TriedDelivery};
 use crate::store::write::retain::Retained;
 
 /// Half an hour before the drill of 10:00.

@@ -8,11 +8,11 @@ use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::MonitorId;
 use crate::domain::paging::silence::Silence;
+use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::handle::Store;
-use crate::store::write::outbox::{Attempted, Claim, Claiming};
 use crate::store::write::work::{CommitAnswer, Work};
 
 impl Store {

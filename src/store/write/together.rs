@@ -9,6 +9,7 @@ use crate::domain::paging::delivery::FALLBACK_AFTER;
 use crate::domain::paging::gathering::TOO_MANY;
 use crate::domain::reason::Severity;
 use crate::domain::receiver::AtMost;
+use crate::store::values::claims::Companion;
 use crate::store::values::column::{new_id, word};
 use crate::store::values::error::StoreError;
 
@@ -16,21 +17,6 @@ use crate::store::values::error::StoreError;
 const TOGETHER_MAX: u32 = 500;
 /// Where places are taken by tries in flight: their ends are near.
 const SOON: TimeDelta = TimeDelta::seconds(1);
-
-/// A promise that is kept by the same message as another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Companion {
-    /// Id of the delivery.
-    pub delivery: String,
-    /// The notification's id.
-    pub notification: String,
-    /// The message as it was written at the decision.
-    pub payload: String,
-    /// How loud it is.
-    pub severity: Severity,
-    /// Who hears of it where its receiver cannot be reached.
-    pub fallback: Option<String>,
-}
 
 /// The promise that was claimed first.
 #[derive(Debug, Clone, Copy)]

@@ -11,11 +11,11 @@ use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::paging::silence::Silence;
 use crate::store::values::change_set::{BeatSeen, ChangeSet};
+use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::maintenance::Maintenance;
-use crate::store::write::outbox::{Attempted, Claim, Claiming};
 
 /// What the writer can be asked to do.
 #[derive(Debug)]
