@@ -36,6 +36,9 @@ const KILLS: usize = 50;
 /// What is pinned of a monitor, in turn: nothing at first.
 const LOCKS: [Option<&str>; 3] = [None, Some("first"), Some("second")];
 
+/// The minutes of a maintenance window.
+const MAINTENANCE: std::ops::Range<i64> = 120..180;
+
 /// A Monday at midnight, and so many minutes on.
 fn at(minutes: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_789_948_800 + minutes * 60, 0).expect("a moment")
@@ -79,6 +82,7 @@ fn record(monitor: &str, minute: i64) -> ChangeSet {
                 tools: Some(Duration::from_micros(3_000 + draw(salt + 2) % 900)),
                 health: None,
             },
+            in_maintenance: MAINTENANCE.contains(&minute),
             lock_hash: LOCKS[usize::try_from(minute / 700).unwrap_or(0) % LOCKS.len()].map(Box::from),
             ..beats::beat(MonitorId::new(monitor), at(minute))
         }),
@@ -173,6 +177,12 @@ async fn sealing_changes_nothing_that_is_read() {
     let strips = store.recent_beats(at(0)).await.expect("strips");
     let slices = store.latency(&monitor, from, until, Duration::from_secs(900)).await.expect("slices");
     assert_eq!((before.0.len(), hours.len(), days.len()), (1580, 27, 2), "a beat a minute");
+    let apart: u32 = coverage[&monitor].iter().map(|hour| hour.apart).sum();
+    let (of_day, minute) = (days[0].1.covered, Duration::from_secs(60));
+    assert_eq!(apart, 60, "an hour of beats in maintenance");
+    assert!(of_day.maintenance.abs_diff(60 * minute) < minute, "is an hour apart: {of_day:?}");
+    let whole = of_day.up + of_day.down + of_day.maintenance;
+    assert!(whole.abs_diff(1440 * minute) < minute, "and of all else nothing is lost: {of_day:?}");
     let mut locks: Vec<i64> = past(&store, "a").await.iter().map(|beat| beat.shape.lock).collect();
     locks.dedup();
     assert_eq!(locks, [0, 1, 2], "each lock has a number, and none is 0");

@@ -52,8 +52,9 @@ impl BeatHistory {
         self.last_started.map_or(Duration::ZERO, |last| started.duration_since(last).min(most))
     }
 
-    /// Counts a beat in for strip and coverage; `lived` is the machine's age when it started.
-    pub(crate) fn count(&mut self, mark: BeatMark, lived: Duration, scheduled: bool) {
+    /// Counts a beat in for strip and coverage; `lived` is the machine's age when it started, `apart` whether it fell into
+    /// maintenance.
+    pub(crate) fn count(&mut self, mark: BeatMark, lived: Duration, (scheduled, apart): (bool, bool)) {
         self.skipped.extend(self.clock.skipped(mark.at, lived));
         self.clock.read(mark.at, lived);
         self.strip.lock().push(mark);
@@ -64,12 +65,14 @@ impl BeatHistory {
         let hour = DateTime::from_timestamp_micros(mark.at.timestamp_micros().div_euclid(hour_us) * hour_us);
         let hour = hour.unwrap_or(mark.at);
         if self.hours.back().is_none_or(|last| last.hour != hour) {
-            self.hours.push_back(HourCount { hour, due: 0, seen: 0, up: 0 });
+            self.hours.push_back(HourCount { hour, due: 0, seen: 0, up: 0, apart: 0 });
         }
         if let Some(last) = self.hours.back_mut() {
             last.due += 1;
-            last.seen += u32::from(mark.verdict != Verdict::Unknown);
-            last.up += u32::from(matches!(mark.verdict, Verdict::Good | Verdict::Degraded));
+            let (seen, up) = (mark.verdict != Verdict::Unknown, is_up(mark.verdict));
+            last.seen += u32::from(seen);
+            last.up += u32::from(up && !apart);
+            last.apart += u32::from(seen && apart);
         }
         let oldest = hour - chrono::Duration::hours(DAY_HOURS);
         while self.hours.front().is_some_and(|first| first.hour <= oldest) {
@@ -81,11 +84,12 @@ impl BeatHistory {
     }
 
     /// The beat counted last was not remembered: nobody knows how it went.
-    pub(crate) fn take_back(&mut self, scheduled: bool) {
+    pub(crate) fn take_back(&mut self, (scheduled, apart): (bool, bool)) {
         let Some(verdict) = self.strip.lock().take_back() else { return };
         if let Some(hour) = self.hours.back_mut().filter(|_| scheduled) {
             hour.seen -= u32::from(verdict != Verdict::Unknown);
-            hour.up -= u32::from(matches!(verdict, Verdict::Good | Verdict::Degraded));
+            hour.up -= u32::from(is_up(verdict) && !apart);
+            hour.apart -= u32::from(verdict != Verdict::Unknown && apart);
         }
     }
 
@@ -94,10 +98,11 @@ impl BeatHistory {
         self.strip.lock().seen_at()
     }
 
-    /// Seen ÷ due time and up ÷ seen time over the last day, or since the monitor is known.
+    /// Seen ÷ due time and up ÷ seen time outside maintenance over the last day, or since the monitor is known.
     pub(crate) fn coverage(&self, every: Duration, now: DateTime<Utc>) -> (Option<f64>, Option<f64>) {
         let seen: u32 = self.hours.iter().map(|hour| hour.seen).sum();
         let up: u32 = self.hours.iter().map(|hour| hour.up).sum();
+        let outside: u32 = self.hours.iter().map(|hour| hour.seen.saturating_sub(hour.apart)).sum();
         if seen == 0 {
             return (None, None);
         }
@@ -106,6 +111,34 @@ impl BeatHistory {
         let skipped = self.skipped.iter().map(|(since, to)| (*to - from.max(*since)).to_std().unwrap_or_default());
         let stretch = (now - from).to_std().unwrap_or_default().saturating_sub(skipped.sum());
         let due = (stretch.as_secs_f64() / every.as_secs_f64()).max(f64::from(seen));
-        (Some(f64::from(seen) / due), Some(f64::from(up) / f64::from(seen)))
+        (Some(f64::from(seen) / due), (outside > 0).then(|| f64::from(up) / f64::from(outside)))
+    }
+}
+
+const fn is_up(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Good | Verdict::Degraded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_falls_into_maintenance_is_covered_and_no_part_of_uptime() {
+        let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let every = Duration::from_secs(60);
+        let mut history = BeatHistory::new(start);
+        let mut count = |minute: i64, verdict, apart| {
+            let at = start + chrono::TimeDelta::minutes(minute);
+            let lived = Duration::from_secs(minute.unsigned_abs() * 60);
+            history.count(BeatMark { at, verdict, reason: None, elapsed_ms: 1.0 }, lived, (true, apart));
+        };
+        (0..6).for_each(|minute| count(minute, Verdict::Good, false));
+        (6..8).for_each(|minute| count(minute, Verdict::Down, false));
+        (8..10).for_each(|minute| count(minute, Verdict::Down, true));
+        let now = start + chrono::TimeDelta::minutes(10);
+        assert_eq!(history.coverage(every, now), (Some(1.0), Some(0.75)), "six of eight");
+        history.take_back((true, true));
+        assert_eq!(history.coverage(every, now), (Some(0.9), Some(0.75)), "one that was not remembered is a gap");
     }
 }

@@ -20,7 +20,7 @@ use crate::daemon::listing;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, hold_lines};
 use crate::daemon::permits::Permit;
-use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, lapsed, marks_row};
+use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, is_in_maintenance, lapsed, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::answer::KeptText;
@@ -37,7 +37,7 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::state::BeatMark;
 use crate::probe::assignment::{Assignment, Further};
-use crate::store::values::change_set::{ChangeSet, ServerProfileRow, TranscriptRow};
+use crate::store::values::change_set::{BeatRow, ChangeSet, ServerProfileRow, TranscriptRow};
 use crate::store::write::probe_memory::address_hash;
 use crate::store::{Store, StoreError};
 
@@ -90,6 +90,7 @@ pub(crate) async fn beat(
         },
         lived,
         scheduled: kind == BeatKind::Scheduled,
+        in_maintenance: is_in_maintenance(&quiets, &runtime.monitor, now),
     };
     let suspects = suspects(&runtime.state, &judged.next.state, &runtime.monitor, &judged.seen);
     let before = (runtime.round.turn, runtime.sources_asked_at, runtime.listings.last.clone());
@@ -174,6 +175,8 @@ struct Counted {
     mark: BeatMark,
     lived: Duration,
     scheduled: bool,
+    /// Whether it fell into maintenance.
+    in_maintenance: bool,
 }
 
 /// Commits a beat and lets the runtime follow; false where it could not be remembered.
@@ -192,7 +195,7 @@ async fn remembered(
     let before = Arc::clone(&runtime.state);
     if is_quiet {
         runtime.state = Arc::clone(&next.state);
-        runtime.history.count(counted.mark, counted.lived, counted.scheduled);
+        runtime.history.count(counted.mark, counted.lived, (counted.scheduled, counted.in_maintenance));
         context.live.put(runtime.view(now));
     }
     let committed = match record {
@@ -203,10 +206,10 @@ async fn remembered(
     if let Err(error) = committed {
         if is_quiet {
             runtime.state = before;
-            runtime.history.take_back(counted.scheduled);
+            runtime.history.take_back((counted.scheduled, counted.in_maintenance));
         } else {
             let unknown = BeatMark { verdict: Verdict::Unknown, reason: None, ..counted.mark };
-            runtime.history.count(unknown, counted.lived, counted.scheduled);
+            runtime.history.count(unknown, counted.lived, (counted.scheduled, counted.in_maintenance));
         }
         runtime.trouble = Some(format!("this beat could not be remembered: {error}").into());
         context.live.metrics().beat(Verdict::Unknown);
@@ -215,7 +218,7 @@ async fn remembered(
     }
     if !is_quiet {
         runtime.state = next.state;
-        runtime.history.count(counted.mark, counted.lived, counted.scheduled);
+        runtime.history.count(counted.mark, counted.lived, (counted.scheduled, counted.in_maintenance));
     }
     let is_shown = is_quiet && runtime.trouble.is_none() && runtime.profile == next.profile;
     runtime.profile = next.profile;
@@ -292,7 +295,10 @@ async fn record(
     let Judged { seen, outcome, next: Next { state: next, profile, .. }, decisions, texts, .. } = judged;
     let notifier = Notifier { fleet, quiets, live: &context.live, monitor: &runtime.monitor, now };
     let mut record = Box::new(ChangeSet {
-        beat: Some(beat_row(seen, outcome, next, (&fleet.provenance.hash, &runtime.monitor))),
+        beat: Some(BeatRow {
+            in_maintenance: is_in_maintenance(quiets, &runtime.monitor, now),
+            ..beat_row(seen, outcome, next, (&fleet.provenance.hash, &runtime.monitor))
+        }),
         asks: ask_rows(seen, outcome),
         texts: texts.clone(),
         signals: changed_signals(runtime, next),

@@ -2,7 +2,8 @@
 //!
 //! A beat stands for the time until the next one of the schedule, but never for longer than one and a half of
 //! the usual gap: what lies beyond was not seen by anybody and is counted as nothing. Uptime is up ÷ (up + down),
-//! coverage is seen ÷ the whole time asked about, and the first is never shown without the second.
+//! coverage is seen ÷ the whole time asked about, and the first is never shown without the second. Time in maintenance is
+//! counted apart: it is no part of uptime, and no gap.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub enum Availability {
     Down,
     /// Nothing was seen: our own trouble, a beat held back, a beat missed.
     Unknown,
+    /// It was expected to fail, whatever was seen.
+    Maintenance,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +59,7 @@ impl Covered {
                     Availability::Up => &mut covered.up,
                     Availability::Down => &mut covered.down,
                     Availability::Unknown => &mut covered.unknown,
+                    Availability::Maintenance => &mut covered.maintenance,
                 } += Duration::from_micros((part - from).unsigned_abs());
                 from = part;
             }
@@ -76,9 +80,10 @@ impl Covered {
         (!seen.is_zero()).then(|| self.up.as_secs_f64() / seen.as_secs_f64())
     }
 
-    /// The share of a whole time that was seen, 0 to 1.
+    /// The share of a whole time that was seen, or was maintenance, 0 to 1.
     pub fn coverage(&self, whole: Duration) -> f64 {
-        if whole.is_zero() { 0.0 } else { ((self.up + self.down).as_secs_f64() / whole.as_secs_f64()).min(1.0) }
+        let known = self.up + self.down + self.maintenance;
+        if whole.is_zero() { 0.0 } else { (known.as_secs_f64() / whole.as_secs_f64()).min(1.0) }
     }
 }
 
@@ -139,6 +144,14 @@ mod tests {
     }
 
     #[test]
+    fn maintenance_is_counted_apart() {
+        let state = |minute| if (10..30).contains(&minute) { Availability::Maintenance } else { Availability::Down };
+        let beats: Vec<_> = (0..60).map(|minute| (at(minute * 60), state(minute))).collect();
+        let covered = Covered::by_hour(&beats, at(3600))[&at(0)];
+        assert_eq!((covered.down.as_secs(), covered.maintenance.as_secs()), (2400, 1200));
+    }
+
+    #[test]
     fn what_is_not_over_yet_is_not_covered() {
         let beats: Vec<_> = (0..10).map(|minute| (at(minute * 60), Availability::Up)).collect();
         let covered = Covered::by_hour(&beats, at(9 * 60 + 20));
@@ -152,10 +165,12 @@ mod tests {
             down: Duration::from_secs(down),
             ..Covered::default()
         };
+        let maintained = Covered { maintenance: Duration::from_secs(1800), ..hour(900, 900) };
         let rows = [
             (hour(0, 0), None, 0.0, "nothing seen has no uptime"),
             (hour(1800, 0), Some(1.0), 0.5, "half an hour seen, all of it up"),
             (hour(900, 900), Some(0.5), 0.5, "half of what was seen"),
+            (maintained, Some(0.5), 1.0, "maintenance is no part of uptime, and no gap"),
         ];
         for (covered, uptime, coverage, sentence) in rows {
             assert_eq!(

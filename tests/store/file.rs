@@ -157,6 +157,8 @@ async fn a_database_of_the_version_before_answers_the_same() {
         "ALTER TABLE beats DROP COLUMN newest_known",
         "ALTER TABLE asks DROP COLUMN cache",
         "ALTER TABLE asks DROP COLUMN self_reported",
+        "ALTER TABLE beats DROP COLUMN maintenance",
+        "ALTER TABLE beat_packs DROP COLUMN apart",
         "DROP INDEX deliveries_gathering",
         "DROP INDEX deliveries_gathered",
         "DROP INDEX deliveries_together",

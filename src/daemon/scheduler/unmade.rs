@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use crate::daemon::loop_context::LoopContext;
+use crate::daemon::rows::is_in_maintenance;
 use crate::daemon::scheduler::Scheduler;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::monitor::{Monitor, MonitorId};
@@ -88,7 +89,9 @@ async fn miss(
         context.live.metrics().miss(1);
     }
     let lock_hash = monitor.pinned.as_ref().map(|pinned| pinned.hash.as_str().into());
-    let row = BeatRow { lock_hash, ..BeatRow::unmade(monitor.id.clone(), scheduled_at, why, config_hash) };
+    let in_maintenance = is_in_maintenance(&context.quiets.book(), &monitor, scheduled_at);
+    let row =
+        BeatRow { lock_hash, in_maintenance, ..BeatRow::unmade(monitor.id.clone(), scheduled_at, why, config_hash) };
     let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
     match tokio::time::timeout(MISS_MAX, noted).await {
         Ok(Ok(())) => {}

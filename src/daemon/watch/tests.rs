@@ -26,7 +26,7 @@ async fn quiet_beat(
         ..ChangeSet::default()
     };
     let mark = BeatMark { at: now, verdict: Verdict::Good, reason: None, elapsed_ms: 1.0 };
-    let counted = Counted { mark, lived: lived(), scheduled: true };
+    let counted = Counted { mark, lived: lived(), scheduled: true, in_maintenance: false };
     remembered(&context, &mut runtime, next, (Ok(Box::new(record)), Vec::new()), counted).await
 }
 

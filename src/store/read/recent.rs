@@ -69,8 +69,10 @@ pub struct HourCount {
     pub due: u32,
     /// Those that showed us anything.
     pub seen: u32,
-    /// Those that found the server able to answer.
+    /// Those that found the server able to answer, outside maintenance.
     pub up: u32,
+    /// Of those that showed us anything, how many fell into maintenance.
+    pub apart: u32,
 }
 
 impl Readers {
@@ -141,10 +143,11 @@ impl Readers {
     pub async fn coverage(&self, since: DateTime<Utc>) -> Result<HashMap<MonitorId, Vec<HourCount>>, StoreError> {
         let mut reading = self.readers.begin().await?;
         let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
-        let mut counts: HashMap<MonitorId, BTreeMap<i64, [u32; 3]>> = HashMap::new();
+        let mut counts: HashMap<MonitorId, BTreeMap<i64, [u32; 4]>> = HashMap::new();
         let rows = concat!(
             "SELECT b.monitor, b.started_at / $3, COUNT(*), COUNT(*) FILTER (WHERE b.seen = 'seen'), \
-             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.outcome IN ('good', 'degraded')) FROM beats b \
+             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.outcome IN ('good', 'degraded') AND NOT b.maintenance), \
+             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.maintenance) FROM beats b \
              WHERE b.started_at >= $1 AND b.kind = 'scheduled' AND ",
             is_truth!(),
             " GROUP BY b.monitor, b.started_at / $3"
@@ -156,11 +159,14 @@ impl Readers {
             .fetch(&mut *reading);
         while let Some(row) = rows.try_next().await? {
             let hours = counts.entry(MonitorId::new(row.try_get(0)?)).or_default();
-            add(hours.entry(row.try_get(1)?).or_default(), [row.try_get(2)?, row.try_get(3)?, row.try_get(4)?]);
+            add(
+                hours.entry(row.try_get(1)?).or_default(),
+                [row.try_get(2)?, row.try_get(3)?, row.try_get(4)?, row.try_get(5)?],
+            );
         }
         drop(rows);
         let owners = owners(&mut reading).await?;
-        let packs = "SELECT slot, due, seen, up FROM beat_packs WHERE slot >= $1 AND slot < $2";
+        let packs = "SELECT slot, due, seen, up, apart FROM beat_packs WHERE slot >= $1 AND slot < $2";
         let mut rows = sqlx::query(packs)
             .bind(slot(hour_number(since), 0))
             .bind(slot(hour_number(sealed_until), 0))
@@ -169,19 +175,19 @@ impl Readers {
             let (hour, owner) = from_slot(row.try_get(0)?);
             let Some(monitor) = owners.get(&owner) else { continue };
             let hours = counts.entry(monitor.clone()).or_default();
-            add(hours.entry(hour).or_default(), [row.try_get(1)?, row.try_get(2)?, row.try_get(3)?]);
+            add(hours.entry(hour).or_default(), [row.try_get(1)?, row.try_get(2)?, row.try_get(3)?, row.try_get(4)?]);
         }
-        let whole = |(monitor, hours): (MonitorId, BTreeMap<i64, [u32; 3]>)| {
+        let whole = |(monitor, hours): (MonitorId, BTreeMap<i64, [u32; 4]>)| {
             let hours = hours
                 .into_iter()
-                .map(|(hour, [due, seen, up])| Ok(HourCount { hour: hour_from(hour)?, due, seen, up }));
+                .map(|(hour, [due, seen, up, apart])| Ok(HourCount { hour: hour_from(hour)?, due, seen, up, apart }));
             Ok((monitor, hours.collect::<Result<_, StoreError>>()?))
         };
         counts.into_iter().map(whole).collect()
     }
 }
 
-fn add(count: &mut [u32; 3], more: [u32; 3]) {
+fn add(count: &mut [u32; 4], more: [u32; 4]) {
     count.iter_mut().zip(more).for_each(|(count, more)| *count += more);
 }
 

@@ -47,7 +47,7 @@ macro_rules! beats {
             is_late!(),
             ", a.canary, a.variant, a.turn, a.fresh_connection, a.verdict, a.reason, a.rank, a.elapsed, a.list, \
              a.scores, a.lengths, a.bytes, a.tokens, a.cache, a.self_reported, b.lock, b.signals, b.source_count, \
-             b.newest_source, b.newest_known FROM ",
+             b.newest_source, b.newest_known, b.maintenance FROM ",
             $source,
             " LEFT JOIN asks a ON a.started_at = b.started_at AND a.monitor = b.monitor AND a.location = b.location ",
             $rest
@@ -194,6 +194,7 @@ fn beat(row: &SqliteRow) -> Result<PastBeat, StoreError> {
             config: row.try_get(11)?,
             lock: row.try_get(33)?,
             judged: judged(row.try_get(34)?)?,
+            in_maintenance: row.try_get(38)?,
         },
         elapsed: length(row, 12)?,
         stages: StageTimes {

@@ -135,6 +135,8 @@ pub struct BeatRow {
     pub judged: [Judged; 8],
     /// The list of sources, where it was looked at.
     pub sources: Option<SourcesLook>,
+    /// Whether it fell into a maintenance window that keeps availability quiet.
+    pub in_maintenance: bool,
 }
 
 impl BeatRow {
@@ -158,6 +160,7 @@ impl BeatRow {
             lock_hash: None,
             judged: [Judged::UNKNOWN; 8],
             sources: None,
+            in_maintenance: false,
         }
     }
 }

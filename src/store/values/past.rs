@@ -60,6 +60,8 @@ pub struct BeatShape {
     pub lock: i64,
     /// What it said of each signal, in the order of [`crate::domain::signal::Signal::ALL`].
     pub judged: [Judged; 8],
+    /// Whether it fell into a maintenance window that keeps availability quiet.
+    pub in_maintenance: bool,
 }
 
 /// One canary of a beat.
@@ -129,6 +131,9 @@ impl PastBeat {
 
     /// What it says of the time after it.
     pub fn state(&self) -> Availability {
+        if self.shape.in_maintenance {
+            return Availability::Maintenance;
+        }
         match (self.shape.seen, self.shape.verdict) {
             (BeatSeen::Seen, Verdict::Good | Verdict::Degraded) => Availability::Up,
             (BeatSeen::Seen, Verdict::Down) => Availability::Down,

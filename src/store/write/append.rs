@@ -20,8 +20,8 @@ const SOURCE_CHARS_MAX: usize = 200;
 static BEATS: Rows = Rows::new(
     "INSERT INTO beats (started_at, monitor, location, scheduled_at, kind, era, transport, fresh_connection, seen, \
      outcome, reason, stage, elapsed, connect_elapsed, handshake_elapsed, tools_elapsed, health_elapsed, config, signals, source_count, \
-     newest_source, newest_known, lock) VALUES ",
-    23,
+     newest_source, newest_known, lock, maintenance) VALUES ",
+    24,
     " ON CONFLICT (started_at, monitor, location) DO NOTHING",
 );
 static ASKS: Rows = Rows::new(
@@ -216,6 +216,7 @@ fn bind_beat(query: Bound, beat: &BeatRow, (configs, locks): (&Interned, &Intern
         .bind(beat.sources.and_then(|sources| sources.newest).map(|newest| newest.timestamp_micros()))
         .bind(beat.sources.map(|sources| sources.knows_newest))
         .bind(beat.lock_hash.as_deref().and_then(|hash| locks.get(hash)).unwrap_or(NO_LOCK))
+        .bind(beat.in_maintenance)
 }
 
 fn bind_text(query: Bound, source: i64, text: &KeptText) -> Bound {

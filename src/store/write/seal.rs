@@ -15,6 +15,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{Row, SqliteConnection};
 
+use crate::domain::coverage::Availability;
 use crate::domain::monitor::MonitorId;
 use crate::store::packed::pack::answer::answer_bytes;
 use crate::store::packed::pack::hour;
@@ -107,14 +108,17 @@ pub(in crate::store) async fn seal(
             hour::encode(hour, &owned.beats, &numbers).map_err(|error| damaged("a pack to be written", &error))?;
         let scheduled = || owned.beats.iter().filter(|beat| beat.is_scheduled());
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        sqlx::query("INSERT OR REPLACE INTO beat_packs (slot, due, seen, up, data) VALUES ($1, $2, $3, $4, $5)")
-            .bind(slot(packs::hour_number(hour), number))
-            .bind(count(scheduled().count()))
-            .bind(count(scheduled().filter(|beat| beat.is_seen()).count()))
-            .bind(count(scheduled().filter(|beat| beat.is_seen() && beat.is_up()).count()))
-            .bind(data)
-            .execute(&mut *connection)
-            .await?;
+        sqlx::query(
+            "INSERT OR REPLACE INTO beat_packs (slot, due, seen, up, apart, data) VALUES ($1, $2, $3, $4, $5, $6)",
+        )
+        .bind(slot(packs::hour_number(hour), number))
+        .bind(count(scheduled().count()))
+        .bind(count(scheduled().filter(|beat| beat.is_seen()).count()))
+        .bind(count(scheduled().filter(|beat| beat.state() == Availability::Up).count()))
+        .bind(count(scheduled().filter(|beat| beat.is_seen() && beat.shape.in_maintenance).count()))
+        .bind(data)
+        .execute(&mut *connection)
+        .await?;
     }
     packs::lists_used(connection, packs::day_number(hour), &used).await
 }

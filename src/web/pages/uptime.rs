@@ -33,8 +33,18 @@ fn up(uptime: &Uptime) -> UptimeCell {
     UptimeCell {
         name: name("up", uptime),
         value: share(uptime.uptime()),
-        notes: vec![format!("coverage {}", format::share(uptime.coverage())), down, since(uptime.from, uptime)],
+        notes: [format!("coverage {}", format::share(uptime.coverage())), down]
+            .into_iter()
+            .chain(maintained(uptime))
+            .chain([since(uptime.from, uptime)])
+            .collect(),
     }
+}
+
+/// What is no part of the share.
+fn maintained(uptime: &Uptime) -> Option<String> {
+    let apart = uptime.covered.maintenance;
+    (!apart.is_zero()).then(|| format!("beside {} of maintenance", format::span(apart)))
 }
 
 fn right(uptime: &Uptime) -> UptimeCell {

@@ -93,7 +93,7 @@ pub(in crate::store) fn decode(hour: DateTime<Utc>, bytes: &[u8]) -> io::Result<
     let count = read.count(BEATS_MAX)?;
     let moments = match layout {
         Layout::Gaps => read_gaps(&mut read, hour, count)?,
-        Layout::Grid | Layout::Judged => read_timestamps(&mut read, hour, count)?,
+        Layout::Grid | Layout::Judged | Layout::Windows => read_timestamps(&mut read, hour, count)?,
     };
     let table = (0..read.count(count)?).map(|_| read_form(&mut read, layout)).collect::<io::Result<Vec<_>>>()?;
     let places = from_before(&read.column(count)?, &vec![0; count], 1)?;
@@ -172,7 +172,8 @@ fn write_form(written: &mut BitWriter, form: &Form) -> io::Result<()> {
     written.signed(shape.lock)?;
     let all_calm = others(&shape.judged).all(|judged| judged.level == Level::Calm);
     written.bit(all_calm)?;
-    others(&shape.judged).filter(|_| !all_calm).try_for_each(|judged| write_judged(written, *judged))
+    others(&shape.judged).filter(|_| !all_calm).try_for_each(|judged| write_judged(written, *judged))?;
+    written.bit(shape.in_maintenance)
 }
 
 fn read_form(read: &mut BitReader<'_>, layout: Layout) -> io::Result<Form> {
@@ -188,6 +189,7 @@ fn read_form(read: &mut BitReader<'_>, layout: Layout) -> io::Result<Form> {
         config: read.signed()?,
         lock: 0,
         judged: [Judged::UNKNOWN; 8],
+        in_maintenance: false,
     };
     let stages = [read.bit()?, read.bit()?, read.bit()?, read.bit()?];
     let asks = read.count(ASKS_MAX)?;
@@ -200,6 +202,7 @@ fn read_form(read: &mut BitReader<'_>, layout: Layout) -> io::Result<Form> {
         let calm = Judged { level: Level::Calm, reason: None };
         shape.judged[signal as usize] = if all_calm { calm } else { read_judged(read)? };
     }
+    shape.in_maintenance = layout >= Layout::Windows && read.bit()?;
     Ok(Form { shape, stages, asks })
 }
 

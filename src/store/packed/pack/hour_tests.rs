@@ -94,6 +94,7 @@ fn usual_hour() -> Vec<PastBeat> {
                     config: 12,
                     lock: 3,
                     judged: judged(down),
+                    in_maintenance: (10..20).contains(&minute),
                 },
                 elapsed: noisy(900, minute * 5),
                 stages: if down {

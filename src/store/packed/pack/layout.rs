@@ -13,18 +13,20 @@ pub(in crate::store::packed::pack) enum Layout {
     Grid = 2,
     /// With what was judged: levels and reasons by signal, the lock, the sources, and what answers say of themselves.
     Judged = 3,
+    /// With whether a beat fell into maintenance.
+    Windows = 4,
 }
 
 impl Layout {
     /// What is written.
-    pub(in crate::store::packed::pack) const NOW: Self = Self::Judged;
+    pub(in crate::store::packed::pack) const NOW: Self = Self::Windows;
 
     /// The layout of a number.
     ///
     /// # Errors
     /// A pack of a later version.
     pub(in crate::store::packed::pack) fn of(number: u64) -> io::Result<Self> {
-        let all = [Self::Gaps, Self::Grid, Self::Judged];
+        let all = [Self::Gaps, Self::Grid, Self::Judged, Self::Windows];
         all.into_iter().find(|layout| *layout as u64 == number).ok_or_else(|| damaged("a pack of a newer Serin"))
     }
 }
