@@ -260,6 +260,7 @@ fn check_old(sentence: &str, layout: &str) -> Vec<PastBeat> {
     let bare = |beat: &PastBeat| {
         let mut beat = kept(beat);
         (beat.shape.lock, beat.shape.judged, beat.sources) = (0, [Judged::UNKNOWN; 8], None);
+        beat.shape.in_maintenance = false;
         for ask in &mut beat.asks {
             (ask.shape.cache, ask.self_reported) = (CacheWord::Unsaid, None);
             ask.answer.as_mut().unwrap().scores.clear();
@@ -281,6 +282,15 @@ fn packs_of_older_layouts_are_still_read() {
     let late = given[3].started_at - given[3].scheduled_at;
     assert_eq!(late.num_milliseconds(), 3, "its moments were kept to the millisecond");
     check_old("the second layout", SECOND_LAYOUT);
+    let (_, meanings) = numbers();
+    let given = decode(hour(), &hex::decode(THIRD_LAYOUT).unwrap()).unwrap().named(&meanings).unwrap();
+    let unknown = |beat: &PastBeat| {
+        let mut beat = kept(beat);
+        beat.shape.in_maintenance = false;
+        beat
+    };
+    let usual: Vec<PastBeat> = usual_hour()[..20].iter().map(unknown).collect();
+    assert_alike(&given, &usual, "the third layout knows all but maintenance");
 }
 
 /// The first twenty beats of [`usual_hour`] in the layout that packs had first.
@@ -299,3 +309,12 @@ const SECOND_LAYOUT: &str = "61500998002ee1f814cad815aec15281e69d894538578301cd2
     83fe0018019680281007be04ea000465331fb479faa39fa661f6b83fe0018019680281007be04ea000465531fb479faa39fa\
     661f6b83fe0018019680281007be04ea000465731fb479faa39fa661f6b83fe0018019680281007be04e81efdfe000000000\
     0050197ae02148b6e1f0af56a5840102568a4d8029ce9d3c5000c74fa54c3a523251e00a2af4352600020e904def801c2fff";
+
+/// And in the one before maintenance was known.
+const THIRD_LAYOUT: &str = "20540266000bb87e0532b6056bb054a079a762514e15e0c0734a018c1b0188020e110b1000000cf33c041c221620000\
+    019e6780838442c4884603213921aaa0001e03f78005ef2f3e320ce2cc5bc5123cadd3b123d388049003b89746539c100d6e\
+    4d8c270e60d6cfaf590003f597974a36cb8f71d460018c347c46d59387fb06c20037ffff8010ec940a2db0000000001c10e8\
+    085001bf2a000465131fb479faa41fa669f6b8bfe0018019680281007be04ea000465331fb479faa41fa669f6b8bfe001801\
+    9680281007be04ea000465531fb479faa41fa669f6b8bfe0018019680281007be04ea000465731fb479faa41fa669f6b8bfe\
+    0018019680281007be04e81efdfe0000000000050197ae02148b6e1f0af56a5840102568a4d8029ce9d3c5000c74fa54c3a5\
+    23251e00a2af4352600020e904def801c2fff5f80";
