@@ -43,6 +43,7 @@ async fn killed_twenty_times_it_loses_nothing() {
         stage.counted("the change is decided on", before + 1, "SELECT COUNT(*) FROM deliveries", &[]).await;
         tokio::time::sleep(Duration::from_millis(random.random_range(MOMENTS_MS))).await;
         serin.kill().await;
+        stage.ages().await;
         serin = Serin::start(&stage.config()).await.0;
     }
     stage.oncall.fail_with(StatusCode::OK, None);

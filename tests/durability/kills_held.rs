@@ -158,6 +158,7 @@ async fn killed_while_telling_is_held_and_escalations_wait_it_loses_nothing() {
         play(&stage, &file, address, &turn.expect("one of four")).await;
         tokio::time::sleep(Duration::from_millis(random.random_range(MOMENTS_MS))).await;
         serin.kill().await;
+        stage.ages().await;
         received.look(&stage);
         received.check();
         (serin, address) = Serin::start(&stage.config()).await;

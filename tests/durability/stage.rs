@@ -12,6 +12,7 @@ use serin::cli::demo::inbox::Inbox;
 use serin::deliver::message::Message;
 use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::lab::server::{self, LabServer};
+use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -184,6 +185,15 @@ impl Stage {
             query = query.bind(*argument);
         }
         query.fetch_one(&self.database).await.expect("the database can be read")
+    }
+
+    /// Has what ended be two hours ago, while no Serin runs: what comes and goes within the hour flaps, and stays open.
+    pub(crate) async fn ages(&self) {
+        const LATELY: &str = "UPDATE incidents SET opened_at = opened_at - 7200000000, resolved_at = resolved_at - 7200000000 \
+                              WHERE resolved_at IS NOT NULL AND opened_at > (SELECT MAX(opened_at) FROM incidents) - 3600000000";
+        let options = SqliteConnectOptions::new().filename(self.database()).busy_timeout(Duration::from_secs(5));
+        let mut writing = options.connect().await.expect("the database opens");
+        sqlx::query(LATELY).execute(&mut writing).await.expect("incidents age");
     }
 
     /// Rows of texts out of the database.
