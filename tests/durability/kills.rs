@@ -10,7 +10,7 @@ use serin::cli::demo::inbox::Hook;
 use serin::deliver::message::Message;
 
 use crate::process::Serin;
-use crate::stage::{Stage, bounded};
+use crate::stage::Stage;
 
 /// How often it is killed.
 const KILLS: u64 = 20;
@@ -50,14 +50,7 @@ async fn killed_twenty_times_it_loses_nothing() {
     for server in 0..2 {
         stage.mend(server);
     }
-    let unfinished = "SELECT (SELECT COUNT(*) FROM incidents WHERE resolved_at IS NULL) \
-                      + (SELECT COUNT(*) FROM deliveries WHERE state = 'pending')";
-    bounded("every incident ends and every delivery is brought", async {
-        while stage.count(unfinished, &[]).await > 0 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    })
-    .await;
+    stage.all_is_over().await;
     let promised = stage.rows("SELECT id, event, payload FROM notifications").await;
     let hooks = stage.oncall.hooks();
     let incidents = stage.count("SELECT COUNT(*) FROM incidents", &[]).await;

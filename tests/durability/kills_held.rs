@@ -13,7 +13,7 @@ use serin::cli::demo::inbox::{Hook, Inbox, InboxItem};
 use serin::deliver::message::Message;
 
 use crate::process::Serin;
-use crate::stage::{File, Stage, bounded};
+use crate::stage::{File, Stage};
 
 /// Kills, where nobody asks for more. Four make a turn: see [`Turn`].
 const KILLS: u64 = 8;
@@ -163,14 +163,7 @@ async fn killed_while_telling_is_held_and_escalations_wait_it_loses_nothing() {
         received.check();
         (serin, address) = Serin::start(&stage.config()).await;
     }
-    let unfinished = "SELECT (SELECT COUNT(*) FROM incidents WHERE resolved_at IS NULL) \
-                      + (SELECT COUNT(*) FROM deliveries WHERE state = 'pending')";
-    bounded("every incident ends and every delivery is brought", async {
-        while stage.count(unfinished, &[]).await > 0 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    })
-    .await;
+    stage.all_is_over().await;
     serin.stop().await;
     received.look(&stage);
     received.check();

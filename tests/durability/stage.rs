@@ -187,6 +187,18 @@ impl Stage {
         query.fetch_one(&self.database).await.expect("the database can be read")
     }
 
+    /// Waits until every incident has ended and every delivery is brought.
+    pub(crate) async fn all_is_over(&self) {
+        const UNFINISHED: &str = "SELECT (SELECT COUNT(*) FROM incidents WHERE resolved_at IS NULL) \
+                                  + (SELECT COUNT(*) FROM deliveries WHERE state = 'pending')";
+        bounded("every incident ends and every delivery is brought", async {
+            while self.count(UNFINISHED, &[]).await > 0 {
+                tokio::time::sleep(LOOK_GAP).await;
+            }
+        })
+        .await;
+    }
+
     /// Has what ended be two hours ago, while no Serin runs: what comes and goes within the hour flaps, and stays open.
     pub(crate) async fn ages(&self) {
         const LATELY: &str = "UPDATE incidents SET opened_at = opened_at - 7200000000, resolved_at = resolved_at - 7200000000 \

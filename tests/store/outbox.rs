@@ -12,7 +12,14 @@ use serin::store::write::outbox::LEASE;
 
 use crate::{Place, at, claimed, incident, outgoing, saying, wide};
 
-fn ended(claim: &Claim, now: DateTime<Utc>, end: AttemptEnd, next: NextAttempt, stand_ins: &[&str]) -> Attempted {
+/// How a try of everything in a claim ended.
+pub(crate) fn ended(
+    claim: &Claim,
+    now: DateTime<Utc>,
+    end: AttemptEnd,
+    next: NextAttempt,
+    stand_ins: &[&str],
+) -> Attempted {
     let stand_ins: Vec<String> = stand_ins.iter().map(|name| (*name).to_owned()).collect();
     Attempted {
         deliveries: claim

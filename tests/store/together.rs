@@ -13,8 +13,9 @@ use serin::domain::receiver::AtMost;
 use serin::store::Store;
 use serin::store::read::ledger::DeliveryFilter;
 use serin::store::values::change_set::Outgoing;
-use serin::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, TriedDelivery};
+use serin::store::values::claims::{Claim, Claiming, NextAttempt};
 
+use crate::outbox::ended;
 use crate::{Place, at, incident, outgoing, saying, wide};
 
 const PACE: Pace =
@@ -51,20 +52,7 @@ async fn end(store: &Store, claim: &Claim, second: i64, next: NextAttempt, stand
         NextAttempt::Sent => AttemptEnd::Accepted,
         _ => AttemptEnd::Failed { why: "503".to_owned(), retry_after: None },
     };
-    let stand_ins: Vec<String> = stand_ins.iter().map(|name| (*name).to_owned()).collect();
-    let attempted = Attempted {
-        deliveries: claim
-            .deliveries()
-            .into_iter()
-            .map(|id| TriedDelivery { id, stand_ins: stand_ins.clone() })
-            .collect(),
-        lease: claim.lease.clone(),
-        started_at: at(second),
-        ended_at: at(second),
-        end,
-        external_ref: None,
-        next,
-    };
+    let attempted = ended(claim, at(second), end, next, stand_ins);
     store.attempted(attempted).await.expect("the try is recorded");
 }
 
@@ -251,4 +239,19 @@ async fn what_waits_for_long_makes_what_is_new_no_older() {
     let (lines, claims) = messages(&store, 80_030, for_people()).await;
     assert_eq!(lines, ["chat: b1"]);
     assert!(claims[0].promised_at >= at(80_000), "its age counts from its own promise: {}", claims[0].promised_at);
+}
+
+#[tokio::test]
+async fn what_follows_a_try_that_is_still_on_its_way_waits_for_it_however_old_its_claim_is() {
+    let place = Place::new();
+    let store = place.open().await;
+    let [a, b] = ["a", "b"].map(|id| incident(id, id, 0));
+    store.commit(saying(vec![told("a1", &a, OPENED, 0, KEY)])).await.unwrap();
+    let (lines, flying) = messages(&store, 30, wide()).await;
+    assert_eq!(lines, ["chat: a1"], "alone, to what was a program then");
+    store.commit(saying(vec![told("a9", &a, OVER, 31, KEY), told("b1", &b, OPENED, 31, KEY)])).await.unwrap();
+    // The store was slow: the claim ran out, and the try did not end.
+    let busy = flying[0].deliveries().into_iter().collect();
+    let (lines, _) = messages(&store, 90, Claiming { busy, ..for_people() }).await;
+    assert_eq!(lines, ["chat: b1"]);
 }

@@ -130,11 +130,6 @@ pub fn instead_of(key: &str, receiver: &str) -> String {
     if key.is_empty() { String::new() } else { format!("{key}, for {receiver}") }
 }
 
-/// Whether what follows of an incident that was told under a key goes the same way, whatever the routes say meanwhile.
-pub fn sticks(key: &str) -> bool {
-    !key.is_empty() && key != TOO_MANY
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use sqlx::sqlite::SqliteRow;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::ToolsSeen;
-use crate::domain::paging::gathering::{self, COMMON_PACE, Gathering};
+use crate::domain::paging::gathering::{COMMON_PACE, Gathering, TOO_MANY};
 use crate::domain::protocol::Era;
 use crate::domain::signal::{HeldBy, Phase, Signal, SignalState};
 use crate::domain::tools::{Listing, ToolSeen};
@@ -132,13 +132,14 @@ impl Readers {
              FROM deliveries d WHERE incident = $1 GROUP BY receiver ORDER BY MIN(created_at), receiver",
         )
         .bind(incident)
-        .bind(gathering::TOO_MANY)
+        .bind(TOO_MANY)
         .fetch_all(&self.readers)
         .await?;
         rows.iter()
             .map(|row| {
                 let key: &str = row.try_get(3)?;
-                let gathering = gathering::sticks(key).then(|| Gathering { key: key.to_owned(), pace: COMMON_PACE });
+                // As it was told first; how long it waits is said anew by whoever tells it.
+                let gathering = (!key.is_empty()).then(|| Gathering { key: key.to_owned(), pace: COMMON_PACE });
                 let (receiver, receiver_hash, fallback) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
                 Ok(Addressee { receiver, receiver_hash, fallback, gathering })
             })

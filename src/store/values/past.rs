@@ -124,11 +124,6 @@ impl PastBeat {
         self.shape.seen == BeatSeen::Seen
     }
 
-    /// Whether it found the server able to answer.
-    pub const fn is_up(&self) -> bool {
-        matches!(self.shape.verdict, Verdict::Good | Verdict::Degraded)
-    }
-
     /// What it says of the time after it.
     pub fn state(&self) -> Availability {
         if self.shape.in_maintenance {

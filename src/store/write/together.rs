@@ -68,9 +68,11 @@ async fn begin(
     sqlx::query(
         "UPDATE deliveries SET batch = $1 WHERE id = $4 OR id IN (SELECT d.id FROM deliveries d \
          WHERE d.receiver = $2 AND d.group_key = $3 AND d.group_key <> '' AND d.state = 'pending' AND d.batch IS NULL \
-         AND d.lease_until <= $5 AND d.id NOT IN (SELECT value FROM json_each($7)) AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
+         AND d.lease_until <= $5 AND d.id NOT IN (SELECT value FROM json_each($7)) \
+         AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
          AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification) AND e.id <> $4 \
-         AND NOT (e.group_key = $3 AND e.batch IS NULL AND e.lease_until <= $5)) \
+         AND NOT (e.group_key = $3 AND e.batch IS NULL AND e.lease_until <= $5 \
+         AND e.id NOT IN (SELECT value FROM json_each($7)))) \
          ORDER BY d.sequence, d.notification LIMIT $6)",
     )
     .bind(&batch)
@@ -96,7 +98,8 @@ fn companion(row: &SqliteRow) -> Result<Companion, StoreError> {
 }
 
 /// How many more messages a receiver wants just now. Where it wants none, what is due waits until it does: for people in one
-/// message, but for new pages, ends, and what goes before these; for a program one by one, in order.
+/// message, but for what wakes them for the first time, escalations of a page, ends, and what goes before these; for a
+/// program one by one, in order. A drill does not wait.
 pub(super) async fn hold_up(
     connection: &mut SqliteConnection,
     (receiver, is_for_people): (&str, bool),
