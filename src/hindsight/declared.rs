@@ -44,14 +44,17 @@ pub(crate) enum AskUse {
 pub(crate) struct Declared {
     pub(crate) monitor: Arc<Monitor>,
     pub(crate) routes: Arc<[Route]>,
+    /// Windows of maintenance that may keep something of it quiet.
+    pub(crate) windows: Arc<[MaintenanceWindow]>,
     /// Canaries whose answers do not count as they were judged.
     uses: HashMap<String, AskUse>,
 }
 
 impl Declared {
     /// One under which every answer counts as it was judged.
-    pub(crate) fn as_recorded(monitor: Arc<Monitor>, routes: Arc<[Route]>) -> Self {
-        Self { monitor, routes, uses: HashMap::new() }
+    fn as_recorded(monitor: Arc<Monitor>, file: &FileThen) -> Self {
+        let windows = windows_of(&monitor, &file.maintenance);
+        Self { monitor, routes: Arc::clone(&file.routes), windows, uses: HashMap::new() }
     }
 
     /// What is pinned of the monitor, by its hash.
@@ -217,7 +220,7 @@ impl FilesThen {
         let (file, monitor) = self.files.iter().find_map(|file| Some((file, file.monitors.get(id)?)))?;
         Some(Weighing {
             id: id.clone(),
-            proposed: Arc::new(Declared::as_recorded(Arc::clone(monitor), Arc::clone(&file.routes))),
+            proposed: Arc::new(Declared::as_recorded(Arc::clone(monitor), file)),
             then: Some(self.then(now.unwrap_or(monitor))),
             loaded_at: self.files.iter().map(|file| (file.number, file.loaded_at)).collect(),
         })
@@ -234,17 +237,24 @@ impl FilesThen {
     pub(crate) fn ways(&self, monitor: &Arc<Monitor>, fleet: &Fleet, lock: Option<Option<&String>>) -> Ways {
         let routes = bare(&fleet.routes);
         let latest = self.files.first().filter(|_| self.knows_latest);
-        let latest = latest.and_then(|then| Some((then.monitors.get(&monitor.id)?, &then.routes)));
+        let latest = latest.and_then(|then| Some((then.monitors.get(&monitor.id)?, then)));
         let keys = latest.map(|(was, _)| changed_keys(was, monitor)).unwrap_or_default();
-        let is_rerouted = latest.is_some_and(|(_, then)| bare(then) != routes);
+        let is_rerouted = latest.is_some_and(|(_, then)| bare(&then.routes) != routes);
+        let windows = windows_of(monitor, &fleet.maintenance);
+        let is_timed_anew = latest.is_some_and(|(was, then)| windows_of(was, &then.maintenance) != windows);
         let is_pinned_anew = lock.is_some_and(|then| then != monitor.pinned.as_ref().map(|pinned| &pinned.hash));
         let (uses, mut not_comparable) = latest.map(|(was, _)| compared(was, monitor, &keys)).unwrap_or_default();
         let of = monitor.original().or_else(|| latest.and_then(|(was, _)| was.original()));
         not_comparable.original = of.map(|original| original.id.clone());
-        let is_changed = is_rerouted || is_pinned_anew || !keys.is_empty() || latest.is_none();
+        let is_changed = is_rerouted || is_timed_anew || is_pinned_anew || !keys.is_empty() || latest.is_none();
         let weighing = |uses: HashMap<String, AskUse>, then: Option<HashMap<i64, [Arc<Declared>; 3]>>| Weighing {
             id: monitor.id.clone(),
-            proposed: Arc::new(Declared { monitor: Arc::clone(monitor), routes: Arc::clone(&routes), uses }),
+            proposed: Arc::new(Declared {
+                monitor: Arc::clone(monitor),
+                routes: Arc::clone(&routes),
+                windows: Arc::clone(&windows),
+                uses,
+            }),
             then,
             loaded_at: self.files.iter().map(|file| (file.number, file.loaded_at)).collect(),
         };
@@ -262,7 +272,7 @@ impl FilesThen {
             let then = file.monitors.get(&monitor.id)?;
             let with = |pinned: Option<Arc<Pinned>>| {
                 let then = Arc::new(Monitor { pinned, ..Monitor::clone(then) });
-                Arc::new(Declared::as_recorded(then, Arc::clone(&file.routes)))
+                Arc::new(Declared::as_recorded(then, file))
             };
             Some((file.number, [then.pinned.clone(), monitor.pinned.clone(), None].map(with)))
         };
@@ -273,6 +283,17 @@ impl FilesThen {
 /// Routes but for their lines.
 fn bare(routes: &[Route]) -> Arc<[Route]> {
     routes.iter().map(|route| Route { line: 0, ..route.clone() }).collect()
+}
+
+/// Windows that may keep something of a monitor quiet, but for their names and lines.
+fn windows_of(monitor: &Monitor, all: &[MaintenanceWindow]) -> Arc<[MaintenanceWindow]> {
+    let may_fit = |window: &&MaintenanceWindow| window.matches.may_fit(monitor.id.as_str(), &monitor.labels);
+    let bare = |(at, window): (usize, &MaintenanceWindow)| MaintenanceWindow {
+        name: String::new(),
+        line: at as u32,
+        ..window.clone()
+    };
+    all.iter().filter(may_fit).enumerate().map(bare).collect()
 }
 
 /// The keys that say something else now, and that anything is judged or asked by.

@@ -12,11 +12,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::answer::{TEXT_NAME, Turn, Variant};
 use crate::domain::fleet::Provenance;
 use crate::domain::incident::Incident;
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::MonitorId;
-use crate::domain::monitor_state::{Beat, Decision, MonitorState};
+use crate::domain::monitor_state::{Beat, Decision, MonitorState, TellPolicy};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::{Judged, Verdict};
-use crate::domain::paging::quiet::QuietBook;
+use crate::domain::paging::hold::{HoldKind, TellingHold};
+use crate::domain::paging::quiet::{AHEAD, QuietBook};
 use crate::domain::signal::{Level, Phase, Reading, Signal};
 use crate::domain::tools::Listing;
 use crate::hindsight::declared::{Declared, Weighing};
@@ -54,6 +56,8 @@ pub(crate) struct ToldIncident {
     pub(crate) incident: Incident,
     /// When people would have heard of it first; none: nobody would.
     pub(crate) told_at: Option<DateTime<Utc>>,
+    /// Whether a window of maintenance kept it quiet for a while.
+    pub(crate) in_maintenance: bool,
 }
 
 /// What a replay came to.
@@ -91,6 +95,8 @@ struct Replay<'r> {
     places: HashMap<String, usize>,
     starts: usize,
     accepted: usize,
+    /// None before the first beat.
+    quiets: Option<Quiets>,
     replayed: Replayed,
     /// What the latest beats made of each signal, at most so many; none where nobody asks.
     looks: VecDeque<BeatLook>,
@@ -102,6 +108,20 @@ struct Replay<'r> {
 pub(crate) struct BeatLook {
     pub(crate) at: DateTime<Utc>,
     pub(crate) signals: [(Reading, Phase); 8],
+}
+
+/// The windows of maintenance that are on or near.
+#[derive(Debug)]
+struct Quiets {
+    book: QuietBook,
+    /// What begins later is not in the book.
+    known_until: DateTime<Utc>,
+}
+
+impl Quiets {
+    fn at(windows: &[MaintenanceWindow], at: DateTime<Utc>) -> Self {
+        Self { book: QuietBook::of_windows(windows, at), known_until: at + AHEAD }
+    }
 }
 
 /// How a monitor stood at a moment.
@@ -225,6 +245,7 @@ impl<'r> Replay<'r> {
             places: HashMap::new(),
             starts: 0,
             accepted: 0,
+            quiets: None,
             replayed: Replayed::default(),
             looks: VecDeque::new(),
             looks_kept: 0,
@@ -249,6 +270,7 @@ impl<'r> Replay<'r> {
         self.replayed.other_lock += u64::from(self.weighing.is_as_it_was() && lock != declared.lock());
         let mut state = self.state.take().unwrap_or_else(|| begun(now));
         self.edited(&mut state, &declared, past);
+        let quiets = self.quiets(&mut state, &declared, past);
         let is_calm = past.shape.judged[Signal::Contract as usize].level == Level::Calm;
         self.note(&mut state, is_calm, now);
         let around = Around { lists, texts, listings: self.listings, knows_way, starts: self.starts };
@@ -256,9 +278,19 @@ impl<'r> Replay<'r> {
         self.replayed.untold += untold;
         let covered = self.covered(&declared, now);
         let (monitor, provenance, routes) = (&*declared.monitor, &Provenance::default(), &*declared.routes);
-        let (quiets, seen, outcome) = (&QuietBook::default(), &seen, &outcome);
-        let beat =
-            Beat { monitor, provenance, routes, quiets, parents: &[], seen, outcome, original: None, covered, now };
+        let (seen, outcome) = (&seen, &outcome);
+        let beat = Beat {
+            monitor,
+            provenance,
+            routes,
+            quiets: &quiets.book,
+            parents: &[],
+            seen,
+            outcome,
+            original: None,
+            covered,
+            now,
+        };
         let count = self.places.len();
         let mut ids = 0;
         let (next, decisions) = state.weigh(beat, &mut || {
@@ -266,11 +298,13 @@ impl<'r> Replay<'r> {
             format!("replayed-{}", count + ids)
         });
         decisions.into_iter().for_each(|decision| self.keep(decision, now));
+        self.note_windows(&next);
         if self.weighing.is_as_it_was() {
             self.compare(&next, past);
         }
         self.look(&next, now);
         self.state = Some(next);
+        self.quiets = Some(quiets);
         self.last = Some(declared);
         self.last_at = Some(now);
         self.replayed.beats += 1;
@@ -308,6 +342,28 @@ impl<'r> Replay<'r> {
         }
     }
 
+    /// The windows that are on at a beat. What one of them kept quiet that ended since the last beat is told as it ended.
+    fn quiets(&mut self, state: &mut MonitorState, declared: &Declared, past: &PastBeat) -> Quiets {
+        let (now, last_at) = (past.started_at, self.last_at.unwrap_or(past.started_at));
+        let mut quiets = self.quiets.take().unwrap_or_else(|| Quiets::at(&declared.windows, last_at));
+        if self.last.as_ref().is_some_and(|last| last.windows != declared.windows) {
+            let at = self.weighing.edited_at(past.shape.config, last_at, now);
+            quiets = Quiets::at(&declared.windows, at);
+            self.let_go(state, declared, &quiets.book, at);
+        }
+        let mut at = last_at;
+        while let Some(edge) = quiets.book.next_edge(at).filter(|edge| *edge <= now) {
+            self.let_go(state, declared, &quiets.book, edge);
+            at = edge;
+        }
+        if quiets.known_until <= now { Quiets::at(&declared.windows, now) } else { quiets }
+    }
+
+    fn let_go(&mut self, state: &mut MonitorState, declared: &Declared, quiets: &QuietBook, at: DateTime<Utc>) {
+        let policy = TellPolicy { monitor: &declared.monitor, routes: &declared.routes, quiets, parents: &[] };
+        state.let_go(policy, at).into_iter().for_each(|decision| self.keep(decision, at));
+    }
+
     /// Takes note of what happened since the last beat.
     fn note(&mut self, state: &mut MonitorState, is_calm: bool, now: DateTime<Utc>) {
         let id: &MonitorId = &self.weighing.id;
@@ -336,12 +392,28 @@ impl<'r> Replay<'r> {
             Decision::Restarted(_) | Decision::ToolsSettled => return,
         };
         let place = *self.places.entry(incident.id.clone()).or_insert_with(|| {
-            self.replayed.incidents.push(ToldIncident { incident: incident.clone(), told_at: None });
+            self.replayed.incidents.push(ToldIncident {
+                incident: incident.clone(),
+                told_at: None,
+                in_maintenance: false,
+            });
             self.replayed.incidents.len() - 1
         });
         let known = &mut self.replayed.incidents[place];
         known.incident = incident;
         known.told_at = known.told_at.or_else(|| told.then_some(now));
+    }
+
+    fn note_windows(&mut self, next: &MonitorState) {
+        let is_window = |hold: &TellingHold| hold.kind == HoldKind::Window;
+        for incident in next.incidents() {
+            let holds = next.telling(incident.signal).map_or(&[][..], |telling| &telling.holds);
+            if let Some(place) = self.places.get(&incident.id)
+                && holds.iter().any(is_window)
+            {
+                self.replayed.incidents[*place].in_maintenance = true;
+            }
+        }
     }
 
     fn compare(&mut self, next: &MonitorState, past: &PastBeat) {

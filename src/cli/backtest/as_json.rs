@@ -81,6 +81,7 @@ fn incident(told: &ToldIncident) -> Value {
         "failure_reason": incident.reason.slug(),
         "severity": incident.severity.slug(),
         "opened_at": moment(incident.opened_at),
+        "in_maintenance": told.in_maintenance,
         "told_at": told.told_at.map(moment),
         "resolved_at": incident.resolved_at.map(moment),
     })

@@ -187,9 +187,11 @@ pub(crate) async fn report(
 async fn happened(store: &Readers, only: Option<&str>, stretch: Stretch) -> Result<Vec<ToldIncident>, StoreError> {
     let span = Span { monitor: only.map(MonitorId::new), from: stretch.from, to: stretch.until };
     let told = store.told_first(stretch.from).await?;
+    let in_windows = store.kept_quiet_by_windows(stretch.from).await?;
     let with_telling = store.incidents_of(&span).map_ok(|incident| {
         let told_at = told.get(&incident.id).copied();
-        ToldIncident { incident, told_at }
+        let in_maintenance = in_windows.contains(&incident.id);
+        ToldIncident { incident, told_at, in_maintenance }
     });
     with_telling.try_collect().await
 }

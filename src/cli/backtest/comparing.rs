@@ -179,7 +179,7 @@ mod tests {
             sequence: 1,
             course: Course::default(),
         };
-        ToldIncident { incident, told_at: told.map(at) }
+        ToldIncident { incident, told_at: told.map(at), in_maintenance: false }
     }
 
     fn as_ticket(mut one: ToldIncident) -> ToldIncident {

@@ -9,6 +9,7 @@ use crate::cli::backtest::comparing::{Change, Difference};
 use crate::cli::backtest::report::{MonitorReport, Report};
 use crate::domain::fleet::Provenance;
 use crate::domain::wording::{counted, span};
+use crate::hindsight::replaying::ToldIncident;
 
 /// Differences that are written; the others are counted, and JSON has them all.
 const LINES_MAX: usize = 200;
@@ -136,14 +137,24 @@ fn incident(one: &Difference) -> String {
     let seconds = |length: TimeDelta| (length + TimeDelta::milliseconds(500)).num_seconds().unsigned_abs();
     let length = incident.resolved_at.map(|end| span(Duration::from_secs(seconds(end - incident.opened_at))));
     let lasts = length.map_or_else(|| "still open".to_owned(), |length| format!("for {length}"));
-    let silent = if told.told_at.is_none() { ", told to nobody" } else { "" };
     format!(
-        "{}, {} ({}), {} {lasts}{silent}",
+        "{}, {} ({}), {} {lasts}{}",
         incident.severity.slug(),
         incident.reason,
         incident.signal.slug(),
-        incident.opened_at.format("%Y-%m-%d %H:%M UTC")
+        incident.opened_at.format("%Y-%m-%d %H:%M UTC"),
+        quiet(told)
     )
+}
+
+/// Whether nobody was told, or somebody later than it opened.
+pub(super) const fn quiet(told: &ToldIncident) -> &'static str {
+    match (told.told_at, told.in_maintenance) {
+        (None, true) => ", in maintenance, told to nobody",
+        (None, false) => ", told to nobody",
+        (Some(_), true) => ", told when maintenance was over",
+        (Some(_), false) => "",
+    }
 }
 
 /// What the record has no answer to, a line each.

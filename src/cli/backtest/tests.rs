@@ -8,7 +8,7 @@ use futures_util::TryStreamExt as _;
 
 use super::comparing::{Difference, Stretch, differences};
 use super::{command, saying};
-use crate::daemon::watch::month::{EXPECT, Month, RULES, by_minutes, fleet, yaml};
+use crate::daemon::watch::month::{EXPECT, Month, RULES, by_minutes, by_minutes_with_window, fleet, yaml};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::domain::reason::FailureReason;
@@ -22,9 +22,10 @@ async fn happened(store: &Readers, from: DateTime<Utc>, until: DateTime<Utc>) ->
     let span = Span { monitor: None, from, to: until };
     let incidents: Vec<_> = store.incidents_of(&span).try_collect().await.unwrap();
     let told = store.told_first(from).await.unwrap();
+    let in_windows = store.kept_quiet_by_windows(from).await.unwrap();
     let then = incidents.into_iter().map(|incident| {
         let told_at = told.get(&incident.id).copied();
-        ToldIncident { incident, told_at }
+        ToldIncident { in_maintenance: in_windows.contains(&incident.id), incident, told_at }
     });
     let happened = Happened {
         restarts: store.restarts_seen(from).await.unwrap(),
@@ -47,7 +48,7 @@ fn lines(incidents: &[ToldIncident]) -> Vec<String> {
     let at = |at: DateTime<Utc>| (at + TimeDelta::milliseconds(500)).format("%d %H:%M:%S").to_string();
     let mut lines: Vec<_> = incidents
         .iter()
-        .map(|ToldIncident { incident, told_at }| {
+        .map(|ToldIncident { incident, told_at, .. }| {
             format!(
                 "{} {} {} {} to {} told {}",
                 at(incident.opened_at),
@@ -255,6 +256,40 @@ async fn what_comes_and_goes_is_replayed_as_it_was_told() {
         assert_eq!(flaps(&same.incidents), flaps(&then));
         assert_eq!(flaps(&then) > 0, rules == quick);
         let other = again(proposed.proposed.as_ref().unwrap()).await;
+        assert_eq!(changed(&then, &other.incidents, stretch), expected, "{:#?}", lines(&other.incidents));
+        month.context.store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn windows_of_maintenance_are_replayed_and_others_are_tried() {
+    let rules = "availability: { after: 1, recover_after: 1, page_after: 0s }";
+    let (with, without) = (by_minutes_with_window(rules), by_minutes(rules));
+    // From five past to a quarter past: one within it, one that outlasts it, one behind it.
+    let marks = ".....xx...xxxxxxxx.......xx..";
+    let said_with = [", in maintenance, told to nobody", ", told when maintenance was over", ""];
+    for (was, is, expected, said) in [
+        (&with, &without, ["NowTold", "Sooner(240s)"], said_with),
+        (&without, &with, ["NoLongerTold", "Later(240s)"], [""; 3]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let start = DateTime::from_timestamp(1_800_000_000 - 1_800_000_000 % 86_400, 0).unwrap();
+        let mut month = Month::begin(folder.path(), was, start).await;
+        month.minutes(was, marks).await;
+        let store = Readers::beside(&folder.path().join("serin.db")).await.unwrap();
+        let stretch = Stretch { from: start, until: month.now + TimeDelta::seconds(1) };
+        let (then, happened) = happened(&store, stretch.from, stretch.until).await;
+        assert_eq!(then.iter().map(saying::quiet).collect::<Vec<_>>(), said, "{:#?}", lines(&then));
+        let ways = ways(&store, &fleet(is, Some("lock-2")), start).await;
+        let again = async |way: &Weighing| {
+            let id = &month.runtime.monitor.id;
+            replay(&store, id, &[way], &happened, (stretch.from, stretch.until)).await.unwrap().remove(0)
+        };
+        let same = again(&ways.as_it_was).await;
+        assert_eq!(lines(&same.incidents), lines(&then), "as it was");
+        assert_eq!(same.incidents.iter().map(saying::quiet).collect::<Vec<_>>(), said);
+        let other = again(ways.proposed.as_ref().unwrap()).await;
+        let expected: Vec<_> = expected.map(|change| format!("day 0 timeout: {change}")).into();
         assert_eq!(changed(&then, &other.incidents, stretch), expected, "{:#?}", lines(&other.incidents));
         month.context.store.close().await;
     }

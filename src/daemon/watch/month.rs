@@ -25,7 +25,7 @@ use crate::domain::tools::{Drift, Listing, ToolSeen};
 
 mod minutes;
 
-pub(crate) use minutes::by_minutes;
+pub(crate) use minutes::{by_minutes, by_minutes_with_window};
 
 /// Days of the month.
 const DAYS: i64 = 30;

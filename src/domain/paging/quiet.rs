@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::fleet::Fleet;
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::paging::hold::HoldKind;
 use crate::domain::paging::silence::Silence;
 use crate::domain::route::{Match, Subject, fits};
 
 /// Runs of windows that start within this are in the book already, so that no beat comes before them.
-const AHEAD: TimeDelta = TimeDelta::minutes(10);
+pub(crate) const AHEAD: TimeDelta = TimeDelta::minutes(10);
 
 /// One stretch in which nobody is told of what matches.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,17 +48,13 @@ impl QuietBook {
             until: silence.until,
         };
         let silences = silences.iter().filter(|silence| silence.is_live(now)).map(of_silence);
-        let windows = fleet.maintenance.iter().flat_map(|window| {
-            let runs = window.run_at(now).into_iter().chain(window.next_after(now, 1));
-            runs.filter(|run| run.from <= now + AHEAD).map(|run| Quiet {
-                kind: HoldKind::Window,
-                by: fleet.provenance.rule(window.line).written(),
-                matches: window.matches.clone(),
-                from: run.from,
-                until: Some(run.to),
-            })
-        });
-        Self::of(silences.chain(windows).collect())
+        let by = |window: &MaintenanceWindow| fleet.provenance.rule(window.line).written();
+        Self::of(silences.chain(runs(&fleet.maintenance, by, now)).collect())
+    }
+
+    /// What windows alone keep quiet within the next [`AHEAD`]; each goes by its line.
+    pub(crate) fn of_windows(windows: &[MaintenanceWindow], now: DateTime<Utc>) -> Self {
+        Self::of(runs(windows, |window| format!("line {}", window.line), now).collect())
     }
 
     /// A book of these.
@@ -103,6 +100,25 @@ impl QuietBook {
     pub fn has(&self, by: &str) -> bool {
         self.all.iter().any(|quiet| quiet.by == by)
     }
+}
+
+/// The runs of windows that are on or near.
+fn runs<'a>(
+    windows: &'a [MaintenanceWindow],
+    by: impl Fn(&MaintenanceWindow) -> String + 'a,
+    now: DateTime<Utc>,
+) -> impl Iterator<Item = Quiet> + 'a {
+    windows.iter().flat_map(move |window| {
+        let by = by(window);
+        let runs = window.run_at(now).into_iter().chain(window.next_after(now, 1));
+        runs.filter(move |run| run.from <= now + AHEAD).map(move |run| Quiet {
+            kind: HoldKind::Window,
+            by: by.clone(),
+            matches: window.matches.clone(),
+            from: run.from,
+            until: Some(run.to),
+        })
+    })
 }
 
 impl Quiet {

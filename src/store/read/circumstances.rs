@@ -1,7 +1,7 @@
 //! What stood around the beats of the past, for `serin backtest`: the locks they were judged by, who was told of
 //! what came of them, and what happened between two of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use sqlx::Row;
@@ -9,6 +9,7 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::monitor::MonitorId;
+use crate::domain::paging::hold::HoldKind;
 use crate::domain::paging::notification::Event;
 use crate::store::file::readers::Readers;
 use crate::store::values::column::timestamp;
@@ -70,6 +71,19 @@ impl Readers {
         );
         let rows = rows.bind(since.timestamp_micros()).fetch_all(&self.readers).await?;
         rows.iter().map(|row| Ok((row.try_get(0)?, timestamp(row, 1)?))).collect()
+    }
+
+    /// Incidents opened since then that a window of maintenance kept quiet, by id.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn kept_quiet_by_windows(&self, since: DateTime<Utc>) -> Result<HashSet<String>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT DISTINCT h.incident FROM incidents i JOIN holds h ON h.incident = i.id \
+             WHERE i.opened_at >= $1 AND h.kind = $2",
+        );
+        let rows = rows.bind(since.timestamp_micros()).bind(HoldKind::Window.slug()).fetch_all(&self.readers).await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
     /// When servers were seen to have been started anew, as far as anybody was told, the oldest first.

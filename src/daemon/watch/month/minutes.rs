@@ -16,12 +16,19 @@ pub(crate) fn by_minutes(rules: &str) -> String {
     yaml(rules, EXPECT).replace(&format!("every: {EVERY_MIN}m"), "every: 1m")
 }
 
+/// The same with ten minutes of maintenance from five past midnight.
+pub(crate) fn by_minutes_with_window(rules: &str) -> String {
+    let window = "maintenance: [ { cron: \"5 0 * * *\", zone: UTC, for: 10m } ]\n";
+    by_minutes(rules).replacen("monitors:\n", &format!("{window}monitors:\n"), 1)
+}
+
 impl Month {
     /// Lives through minutes: `x` is an outage, `.` is none, and at `|` Serin starts anew.
     pub(crate) async fn minutes(&mut self, text: &str, marks: &str) {
         let minute = TimeDelta::minutes(1);
         for mark in marks.chars() {
             let due = self.now.duration_trunc(minute).unwrap() + minute;
+            self.quiets(due).await;
             match mark {
                 '|' => self.restart(text, due - TimeDelta::seconds(20)).await,
                 mark => drop(self.beat(BeatKind::Scheduled, due, (mark == 'x').then_some(down)).await),
@@ -29,6 +36,18 @@ impl Month {
         }
         self.settle().await;
         self.maintain(self.now).await;
+    }
+
+    /// What the loop does that keeps what is quiet, up to a moment.
+    async fn quiets(&mut self, until: DateTime<Utc>) {
+        let mut at = self.now;
+        self.context.quiets.put(QuietBook::new(&[], &self.fleet, at));
+        while let Some(edge) = self.context.quiets.book().next_edge(at).filter(|edge| *edge <= until) {
+            self.settle().await;
+            self.context.quiets.put(QuietBook::new(&[], &self.fleet, edge));
+            changes::tell(&self.context, &mut self.runtime, edge).await.unwrap();
+            at = edge;
+        }
     }
 
     /// What was told, in order: the minute and the event. Nothing is news here but that an incident flaps.
