@@ -10,12 +10,10 @@ use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Judged, Outcome, Verdict};
-use crate::domain::paging::hold::{HoldKind, TellingHold};
-use crate::domain::paging::quiet::QuietBook;
+use crate::domain::paging::hold::TellingHold;
 use crate::domain::quality::pinning::held;
 use crate::domain::reason::FailureReason;
 use crate::domain::recent_beats::RecentBeats;
-use crate::domain::route::Subject;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::store::values::change_set::SourcesLook;
 use crate::store::values::change_set::StageTimes;
@@ -163,13 +161,6 @@ pub(super) fn beat_row(
     }
 }
 
-/// Whether a maintenance window keeps a monitor's availability quiet at a moment, whatever the reason would be.
-pub(crate) fn is_in_maintenance(quiets: &QuietBook, monitor: &Monitor, at: DateTime<Utc>) -> bool {
-    let severity = monitor.rules.availability.severity;
-    let subject = Subject { signal: Some(Signal::Availability), ..Subject::of(monitor, severity, None) };
-    quiets.holding(subject, at).iter().any(|quiet| quiet.kind == HoldKind::Window)
-}
-
 /// How long each stage took that was answered. A connection's time is known by the phases of the step that opened it.
 pub(super) fn stage_times(seen: &Observation) -> StageTimes {
     let of = |stage: Stage| seen.steps.iter().filter(move |step| step.stage == stage && step.fault.is_none());
@@ -238,33 +229,6 @@ mod tests {
 
     use super::*;
     use crate::domain::answer::{Hit, KeptText, Turn, Variant};
-    use crate::domain::fleet::Fleet;
-    use crate::domain::maintenance::{MaintenanceWindow, Stretch, WindowRuns};
-    use crate::domain::reason::Severity;
-    use crate::domain::route::Match;
-    use crate::domain::secret::{Address, Secret};
-
-    #[test]
-    fn a_beat_is_in_maintenance_where_a_window_keeps_an_outage_quiet_whatever_its_reason() {
-        let monitor = Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("http://d/") });
-        let at = |minute: i64| DateTime::from_timestamp(1_800_000_000 + minute * 60, 0).unwrap();
-        let rows = [
-            (Match::default(), 5, true, "all of it"),
-            (Match { signal: vec![Signal::Availability], ..Match::default() }, 5, true, "outages"),
-            (Match { signal: vec![Signal::Quality], ..Match::default() }, 5, false, "only what is wrong"),
-            (Match { severity: vec![Severity::Ticket], ..Match::default() }, 5, false, "nothing that wakes somebody"),
-            (Match { reason: vec![FailureReason::Timeout], ..Match::default() }, 5, false, "one reason of many"),
-            (Match { monitor: vec!["wiki".to_owned()], ..Match::default() }, 5, false, "another monitor"),
-            (Match::default(), 10, false, "and not after its end"),
-        ];
-        for (matches, minute, expected, sentence) in rows {
-            let runs = WindowRuns::Once(Stretch { from: at(0), to: at(10) });
-            let window = MaintenanceWindow { name: String::new(), matches, runs, line: 3 };
-            let fleet = Fleet { maintenance: vec![window], ..Fleet::default() };
-            let book = QuietBook::new(&[], &fleet, at(1));
-            assert_eq!(is_in_maintenance(&book, &monitor, at(minute)), expected, "{sentence}");
-        }
-    }
 
     #[test]
     fn an_answer_becomes_a_ranked_list() {

@@ -20,7 +20,7 @@ use crate::daemon::listing;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, hold_lines};
 use crate::daemon::permits::Permit;
-use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, is_in_maintenance, lapsed, marks_row};
+use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, lapsed, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::answer::KeptText;
@@ -90,7 +90,7 @@ pub(crate) async fn beat(
         },
         lived,
         scheduled: kind == BeatKind::Scheduled,
-        in_maintenance: is_in_maintenance(&quiets, &runtime.monitor, now),
+        in_maintenance: quiets.maintenance_until(&runtime.monitor, now).is_some(),
     };
     let suspects = suspects(&runtime.state, &judged.next.state, &runtime.monitor, &judged.seen);
     let before = (runtime.round.turn, runtime.sources_asked_at, runtime.listings.last.clone());
@@ -296,7 +296,7 @@ async fn record(
     let notifier = Notifier { fleet, quiets, live: &context.live, monitor: &runtime.monitor, now };
     let mut record = Box::new(ChangeSet {
         beat: Some(BeatRow {
-            in_maintenance: is_in_maintenance(quiets, &runtime.monitor, now),
+            in_maintenance: quiets.maintenance_until(&runtime.monitor, now).is_some(),
             ..beat_row(seen, outcome, next, (&fleet.provenance.hash, &runtime.monitor))
         }),
         asks: ask_rows(seen, outcome),

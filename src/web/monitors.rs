@@ -1,5 +1,6 @@
 //! `/api/v1/monitors`: the live state as JSON, and a look asked for. Times are RFC 3339 in UTC.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -16,7 +17,7 @@ use crate::domain::observation::Footprint;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{HeldBy, Signal};
-use crate::live::state::{DayView, DeclaredView, LatencyView, MonitorView, SignalView};
+use crate::live::state::{DayView, DeclaredView, LatencyView, MonitorView, SignalView, Standing};
 use crate::web::actions;
 use crate::web::canaries::{
     ArmedBody, CanaryBody, ScoreBody, WatchBody, armed_body, canary_body, score_body, watch_body,
@@ -78,6 +79,8 @@ struct StateBody {
     /// Signals over their limit that open nothing yet: not for long enough, or held back.
     waiting: Vec<&'static str>,
     since: DateTime<Utc>,
+    /// Until when a maintenance window keeps its outages quiet; null where none is on.
+    maintenance_until: Option<DateTime<Utc>>,
     seen_at: Option<DateTime<Utc>>,
     era: Option<&'static str>,
 }
@@ -174,13 +177,15 @@ pub(crate) async fn list(State(state): State<WebState>, RawQuery(query): RawQuer
     };
     let is_more = after.is_some() && found.len() > MONITORS_PER_PAGE;
     let next = shown.last().filter(|_| is_more).map(|last| last.id().to_string());
-    let monitors = shown.iter().map(|one| monitor_body(&one.view(), None)).collect();
+    let in_maintenance = state.in_maintenance(shown.iter().map(|one| one.id()));
+    let body = |one: &Arc<dyn Standing>| monitor_body(&one.view(), in_maintenance.get(one.id()).copied(), None);
+    let monitors = shown.iter().map(body).collect();
     Json(MonitorList { total, page, pages, monitors, next })
 }
 
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<MonitorBody>, Problem> {
     let view = state.live.get(&MonitorId::new(&id));
-    view.map(|view| Json(monitor_body(&view, Some(&state.fleet_now())))).ok_or(Problem::NO_MONITOR)
+    view.map(|view| Json(whole_body(&state, &view))).ok_or(Problem::NO_MONITOR)
 }
 
 /// How long to wait for a look.
@@ -227,16 +232,16 @@ pub(crate) async fn recheck(
         summary: outcome.findings.first().map(|finding| finding.summary.clone()),
         elapsed_ms: seen.elapsed.as_secs_f64() * 1e3,
     };
-    Ok(Json(Recheck { monitor: monitor_body(view, Some(&state.fleet_now())), recheck }).into_response())
+    Ok(Json(Recheck { monitor: whole_body(&state, view), recheck }).into_response())
 }
 
 /// `whole`: with every canary and check, as the fleet declares them.
-fn monitor_body(view: &MonitorView, whole: Option<&Fleet>) -> MonitorBody {
+fn monitor_body(view: &MonitorView, maintenance_until: Option<DateTime<Utc>>, whole: Option<&Fleet>) -> MonitorBody {
     let DayView { coverage, uptime } = view.day;
     let [yesterday, today] = &view.cost.spent;
     MonitorBody {
         declared: declared_body(view),
-        state: state_body(view),
+        state: state_body(view, maintenance_until),
         every_seconds: view.declared.every.as_secs_f64(),
         latency: latency_body(&view.latency),
         day: DayBody { coverage, uptime },
@@ -253,17 +258,23 @@ fn monitor_body(view: &MonitorView, whole: Option<&Fleet>) -> MonitorBody {
     }
 }
 
+fn whole_body(state: &WebState, view: &MonitorView) -> MonitorBody {
+    let until = state.in_maintenance([&view.id].into_iter()).remove(&view.id);
+    monitor_body(view, until, Some(&state.fleet_now()))
+}
+
 fn declared_body(view: &MonitorView) -> DeclaredBody {
     let DeclaredView { name, url, labels, .. } = view.declared.clone();
     DeclaredBody { id: view.id.to_string(), name, url, labels }
 }
 
-fn state_body(view: &MonitorView) -> StateBody {
+fn state_body(view: &MonitorView, maintenance_until: Option<DateTime<Utc>>) -> StateBody {
     let last = view.last.as_ref().map(|last| &last.0);
     StateBody {
         state: view.roll_up.settled().word(),
         waiting: view.waiting().map(Signal::slug).collect(),
         since: view.since,
+        maintenance_until,
         seen_at: last.map(|seen| seen.started_at),
         era: last.and_then(|seen| seen.era).map(|era| era.slug()),
     }

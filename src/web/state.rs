@@ -1,5 +1,6 @@
 //! What every handler gets: handles onto the rest of Serin, nothing of its own but who is signed in.
 
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::deliver::ack_link::AckLinks;
 use crate::deliver::internal::InternalAlerts;
 use crate::domain::fleet::Fleet;
-use crate::domain::monitor::Monitor;
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::schedule::Command;
 use crate::domain::secret::Secret;
 use crate::domain::tools::Listing;
@@ -106,6 +107,21 @@ impl WebState {
     /// The fleet in force; a reload does not change the one in hand.
     pub fn fleet_now(&self) -> Arc<Fleet> {
         self.fleet.borrow().clone()
+    }
+
+    /// Until when maintenance windows keep the outages of monitors quiet, UTC; those that none does are not in it.
+    pub(crate) fn in_maintenance<'a>(
+        &self,
+        of: impl Iterator<Item = &'a MonitorId>,
+    ) -> HashMap<MonitorId, DateTime<Utc>> {
+        let (quiets, now) = (self.quiets.book(), Utc::now());
+        if quiets.is_empty() {
+            return HashMap::new();
+        }
+        let asked: HashSet<&MonitorId> = of.collect();
+        let fleet = self.fleet_now();
+        let monitors = fleet.monitors.iter().filter(|monitor| asked.contains(&monitor.id));
+        monitors.filter_map(|one| Some((one.id.clone(), quiets.maintenance_until(one, now)?))).collect()
     }
 
     /// Waits for an answer of the database, at most [`STORE_WAIT_MAX`].

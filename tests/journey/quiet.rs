@@ -151,4 +151,12 @@ async fn a_window_of_the_file_holds_until_it_is_over_or_edited_away() {
     assert!(evidence(&opened, "held_back_by").starts_with("maintenance "), "{opened:#?}");
     server.faults().off(Fault::EmptyResults);
     stage.resolved("and ends", &opened).await;
+
+    let body = stage.json("/api/v1/monitors/docs").await;
+    assert_eq!(body["maintenance_until"], Value::Null, "its outages are told: {body:#}");
+    stage.declare(&windows("match: { monitor: docs }, "));
+    let body = stage.until("it is in maintenance", "docs", |body| body["maintenance_until"].is_string()).await;
+    assert_eq!(body["state"], "up", "beside the state that it has: {body:#}");
+    let list = stage.json("/api/v1/monitors").await;
+    assert_eq!(list["monitors"][0]["maintenance_until"], body["maintenance_until"], "{list:#}");
 }

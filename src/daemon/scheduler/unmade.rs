@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use crate::daemon::loop_context::LoopContext;
-use crate::daemon::rows::is_in_maintenance;
 use crate::daemon::scheduler::Scheduler;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::monitor::{Monitor, MonitorId};
@@ -89,7 +88,7 @@ async fn miss(
         context.live.metrics().miss(1);
     }
     let lock_hash = monitor.pinned.as_ref().map(|pinned| pinned.hash.as_str().into());
-    let in_maintenance = is_in_maintenance(&context.quiets.book(), &monitor, scheduled_at);
+    let in_maintenance = context.quiets.book().maintenance_until(&monitor, scheduled_at).is_some();
     let row =
         BeatRow { lock_hash, in_maintenance, ..BeatRow::unmade(monitor.id.clone(), scheduled_at, why, config_hash) };
     let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });

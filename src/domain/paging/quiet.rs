@@ -6,9 +6,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::fleet::Fleet;
 use crate::domain::maintenance::MaintenanceWindow;
+use crate::domain::monitor::Monitor;
 use crate::domain::paging::hold::HoldKind;
 use crate::domain::paging::silence::Silence;
 use crate::domain::route::{Match, Subject, fits};
+use crate::domain::signal::Signal;
 
 /// Runs of windows that start within this are in the book already, so that no beat comes before them.
 pub(crate) const AHEAD: TimeDelta = TimeDelta::minutes(10);
@@ -74,6 +76,15 @@ impl QuietBook {
         book
     }
 
+    /// Until when a maintenance window keeps a monitor's availability quiet at a moment, whatever the reason would be, UTC;
+    /// none where none does.
+    pub fn maintenance_until(&self, monitor: &Monitor, at: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let severity = monitor.rules.availability.severity;
+        let subject = Subject { signal: Some(Signal::Availability), ..Subject::of(monitor, severity, None) };
+        let holding = self.holding(subject, at);
+        holding.into_iter().filter(|quiet| quiet.kind == HoldKind::Window).filter_map(|quiet| quiet.until).max()
+    }
+
     /// Whatever keeps this quiet now, in the order of the book.
     pub(crate) fn holding(&self, subject: Subject<'_>, now: DateTime<Utc>) -> Vec<&Quiet> {
         let of_labels = subject.labels.iter().filter_map(|(key, value)| self.of_label.get(key)?.get(value)).flatten();
@@ -94,6 +105,11 @@ impl QuietBook {
     /// Those that are on now, as one compares them.
     pub fn on(&self, now: DateTime<Utc>) -> Vec<&Quiet> {
         self.all.iter().filter(|quiet| quiet.is_on(now)).collect()
+    }
+
+    /// Whether nothing is quiet, now or soon.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// Whether a silence or window of this name is in it.
@@ -132,7 +148,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::domain::reason::Severity;
+    use crate::domain::maintenance::{Stretch, WindowRuns};
+    use crate::domain::reason::{FailureReason, Severity};
+    use crate::domain::secret::{Address, Secret};
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
@@ -173,6 +191,28 @@ mod tests {
         let edges = [(0, Some(50)), (50, Some(60)), (60, Some(100)), (100, None)];
         for (now, edge) in edges {
             assert_eq!(book.next_edge(at(now)), edge.map(at));
+        }
+    }
+
+    #[test]
+    fn a_monitor_is_in_maintenance_where_a_window_keeps_an_outage_quiet_whatever_its_reason() {
+        let monitor = Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("http://d/") });
+        let at = |minute: i64| DateTime::from_timestamp(1_800_000_000 + minute * 60, 0).unwrap();
+        let rows = [
+            (Match::default(), 5, true, "all of it"),
+            (Match { signal: vec![Signal::Availability], ..Match::default() }, 5, true, "outages"),
+            (Match { signal: vec![Signal::Quality], ..Match::default() }, 5, false, "only what is wrong"),
+            (Match { severity: vec![Severity::Ticket], ..Match::default() }, 5, false, "nothing that wakes somebody"),
+            (Match { reason: vec![FailureReason::Timeout], ..Match::default() }, 5, false, "one reason of many"),
+            (Match { monitor: vec!["wiki".to_owned()], ..Match::default() }, 5, false, "another monitor"),
+            (Match::default(), 10, false, "and not after its end"),
+        ];
+        for (matches, minute, expected, sentence) in rows {
+            let runs = WindowRuns::Once(Stretch { from: at(0), to: at(10) });
+            let window = MaintenanceWindow { name: String::new(), matches, runs, line: 3 };
+            let fleet = Fleet { maintenance: vec![window], ..Fleet::default() };
+            let book = QuietBook::new(&[], &fleet, at(1));
+            assert_eq!(book.maintenance_until(&monitor, at(minute)), expected.then(|| at(10)), "{sentence}");
         }
     }
 }
