@@ -16,6 +16,7 @@ use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use crate::domain::depends_on::Parent;
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet_files::FleetFiles;
+use crate::domain::grouping::Grouping;
 use crate::domain::incident::Incident;
 use crate::domain::maintenance::{MaintenanceWindow, WindowRuns};
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
@@ -24,12 +25,17 @@ use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::parent::VERDICT_WITHIN;
 use crate::domain::paging::silence::Silence;
 use crate::domain::reason::Severity;
+use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::recurrence::{Recurrence, parsed};
 use crate::domain::route::{Escalation, Match, Route};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::Signal;
 use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::read::ledger::DeliveryFilter;
+
+mod courier;
+
+use courier::Courier;
 
 /// Walks, and beats of each, where nobody asks for more.
 const WALKS: u64 = 24;
@@ -507,8 +513,20 @@ impl Walk<'_> {
 }
 
 /// Who is told, and what of.
-const RECEIVERS: [&str; 3] = ["oncall", "desk", LEAD];
+const RECEIVERS: [&str; 3] = ["oncall", DESK, LEAD];
+/// People, who get one message of what comes together; the others are programs.
+const DESK: &str = "desk";
 const LEAD: &str = "lead";
+
+fn desk() -> Arc<Receiver> {
+    Arc::new(Receiver {
+        name: DESK.to_owned(),
+        channel: Channel::Email { to: vec!["desk@example.org".to_owned()] },
+        at_most: None,
+        line: 1,
+        definition_hash: "desk".to_owned(),
+    })
+}
 
 /// Pages go to the one on call and to the desk, everything else to the desk; the lead hears of what nobody takes.
 fn routes() -> Vec<Route> {
@@ -516,7 +534,8 @@ fn routes() -> Vec<Route> {
     let oncall = Route { matches: pages, to: vec!["oncall".to_owned()], goes_on: true, ..Route::default() };
     let escalate = vec![Escalation { after: ESCALATES_AFTER.to_std().unwrap(), to: vec![LEAD.to_owned()] }];
     let remind = Some(Duration::from_secs(420));
-    vec![oncall, Route { to: vec!["desk".to_owned()], remind, escalate, ..Route::default() }]
+    let group = Some(Grouping { wait: Duration::from_secs(120), ..Grouping::default() });
+    vec![oncall, Route { to: vec![DESK.to_owned()], remind, escalate, group, ..Route::default() }]
 }
 
 /// Two hours of which eleven minutes are maintenance.
@@ -545,6 +564,9 @@ struct Met {
     in_window: usize,
     flapped: usize,
     deaths: usize,
+    /// Messages of several, and those that came twice.
+    grouped: usize,
+    repeated: usize,
 }
 
 impl Met {
@@ -559,6 +581,8 @@ impl Met {
             in_window: self.in_window + other.in_window,
             flapped: self.flapped + other.flapped,
             deaths: self.deaths + other.deaths,
+            grouped: self.grouped + other.grouped,
+            repeated: self.repeated + other.repeated,
         }
     }
 }
@@ -578,7 +602,8 @@ async fn walk(seed: u64, steps: u64) -> Met {
     }
     let child = Arc::new(child);
     let monitors = vec![Arc::clone(&child), Arc::clone(&parent)];
-    let fleet = Fleet { monitors, routes: routes(), maintenance: vec![maintenance()], ..Fleet::default() };
+    let (receivers, maintenance) = (vec![desk()], vec![maintenance()]);
+    let fleet = Fleet { monitors, routes: routes(), receivers, maintenance, ..Fleet::default() };
     let context = LoopContext::idle(folder.path(), fleet.clone()).await;
     let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
     let mut dice = Dice(seed);
@@ -599,7 +624,7 @@ async fn walk(seed: u64, steps: u64) -> Met {
     };
     walk.beat(LOOKS[0], Dies::Never).await;
     walk.beat(LOOKS[0], Dies::Never).await;
-    let (mut look, mut met) = (LOOKS[0], Met::default());
+    let (mut look, mut met, mut courier) = (LOOKS[0], Met::default(), Courier::default());
     let looks = if flaps { 2 } else { LOOKS.len() };
     for _ in 0..steps {
         // Faults last a while, or nothing would open.
@@ -613,6 +638,7 @@ async fn walk(seed: u64, steps: u64) -> Met {
         let dies = [Dies::Before, Dies::After].get(dice.below(20)).copied().unwrap_or(Dies::Never);
         met.deaths += usize::from(dies != Dies::Never);
         walk.beat(look, dies).await;
+        courier.turn(&context.store, walk.now, &mut dice, &walk.story).await;
         if dice.below(12) == 0 {
             walk.meddle(&mut dice).await;
         }
@@ -629,7 +655,11 @@ async fn walk(seed: u64, steps: u64) -> Met {
     changes::remove(&context, &mut walk.runtime, walk.now).await.unwrap();
     walk.check(&held).await;
     assert_eq!(walk.over.len(), walk.unheard.len(), "with its monitor everything ends: {:#?}", walk.story);
+    let left = courier.rest(&context.store, walk.now, &walk.story).await;
+    assert!(left == 0 || courier.rest(&context.store, walk.now + TimeDelta::hours(2), &walk.story).await == 0);
+    (met.grouped, met.repeated) = (courier.grouped, courier.repeated);
     for id in walk.unheard.keys() {
+        courier.has_all(id, &walk.events(id).await, &walk.story);
         let holds = context.store.holds_of(id).await.unwrap();
         let by = |kind: HoldKind| holds.iter().filter(|hold| hold.kind == kind).count();
         let of = |event: &str| walk.said[id].iter().filter(|one| *one == event).count();
@@ -645,7 +675,7 @@ async fn walk(seed: u64, steps: u64) -> Met {
             behind: by(HoldKind::Parent),
             in_window: by(HoldKind::Window),
             flapped,
-            deaths: 0,
+            ..Met::default()
         });
     }
     context.store.close().await;
@@ -669,6 +699,7 @@ async fn whatever_comes_what_was_told_is_ended_and_what_lasts_is_told() {
     println!("{walks} walks from seed {first}, {steps} steps each: {met:?}");
     assert!(met.told_late > 0 && met.never_told > 0, "walks that hold nothing prove nothing: {met:?}");
     assert!(met.behind > 0 && met.in_window > 0, "nor do those in which no parent is down, or no window runs: {met:?}");
+    assert!(met.grouped > 0 && met.repeated > 0, "nor do messages of which none waits for another: {met:?}");
     assert!(met.flapped > 0, "nor do those in which nothing flaps: {met:?}");
     assert!(met.escalated > 0 && met.reminded > 0, "nor do walks that follow nothing up: {met:?}");
 }
