@@ -1,5 +1,6 @@
-//! Killed at random moments while a window holds one incident, another waits to be escalated and a third comes and goes:
-//! whoever is to hear of something hears of it, once but for repeats of the same bytes, in order, and of its end.
+//! Killed at random moments while a window holds one incident, another waits to be escalated, a third comes and goes, and
+//! people wait for one message of all: whoever is to hear of something hears of it, once but for repeats of the same bytes,
+//! in order, and of its end.
 //!
 //! `SERIN_TEST_KILLS` asks for more kills than there is time for on each change, `SERIN_TEST_SEED` for their moments.
 
@@ -25,7 +26,10 @@ const MOMENTS_MS: std::ops::Range<u64> = 0..600;
 const WINDOW: TimeDelta = TimeDelta::seconds(7);
 
 /// `s0` comes and goes, `s1` fails in a window, `s2` is taken by nobody.
-const ROUTES: &str = "[{ to: [oncall], escalate: [{ after: 10s, to: [spare] }] }]";
+const ROUTES: &str = "[{ to: [oncall], escalate: [{ after: 10s, to: [spare] }], continue: true }, \
+                      { to: [people], group: { wait: 2s, interval: 10s } }]";
+/// Who reads the messages in a chat.
+const PEOPLE: &str = "  people: { slack: { url: '${file:{path}}' } }\n";
 const RULES: &str = "{ availability: { after: 1, recover_after: 1, page_after: 0s } }";
 
 const OPENED: &str = "SELECT COUNT(*) FROM incidents";
@@ -36,6 +40,8 @@ const TOLD: &str = "SELECT COUNT(*) FROM notifications n JOIN incidents i ON i.i
 #[derive(Default)]
 struct Received {
     hooks: Vec<(&'static str, Hook)>,
+    /// What was posted into the chat.
+    people: Vec<String>,
     /// The last of each inbox that was looked at.
     last: BTreeMap<&'static str, u64>,
 }
@@ -43,15 +49,18 @@ struct Received {
 impl Received {
     /// Takes in what came since the last look.
     fn look(&mut self, stage: &Stage) {
-        let inboxes: [(&'static str, &Inbox); 2] = [("oncall", &stage.oncall), ("spare", &stage.spare)];
+        let inboxes: [(&'static str, &Inbox); 3] =
+            [("oncall", &stage.oncall), ("spare", &stage.spare), ("people", &stage.chat)];
         for (name, inbox) in inboxes {
             let last = self.last.entry(name).or_default();
             let seen = *last;
             for item in inbox.items().into_iter().filter(|item| item.number > seen) {
                 assert_eq!(item.number, *last + 1, "{name}: none fell out unseen");
                 *last = item.number;
-                if let InboxItem::Webhook(hook) = item.what {
-                    self.hooks.push((name, hook));
+                match item.what {
+                    InboxItem::Webhook(hook) if name == "people" => self.people.push(hook.body),
+                    InboxItem::Webhook(hook) => self.hooks.push((name, hook)),
+                    _ => {}
                 }
             }
         }
@@ -88,6 +97,14 @@ impl Received {
     }
 }
 
+/// The file, with the people in it.
+fn text(stage: &Stage, file: &File) -> String {
+    let secret = stage.folder.path().join("chat");
+    std::fs::write(&secret, format!("http://{}/hook", stage.hook("chat"))).expect("the folder is writable");
+    let people = PEOPLE.replace("{path}", &secret.display().to_string());
+    stage.text(file).replacen("receivers:\n", &format!("receivers:\n{people}"), 1)
+}
+
 /// The four rounds of a turn, each ended by a kill.
 enum Turn {
     /// All three fail, `s1` in a window that has just begun.
@@ -111,7 +128,7 @@ async fn play(stage: &Stage, file: &File, address: std::net::SocketAddr, turn: &
             let moment = |at: chrono::DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
             let (from, to) = (moment(Utc::now()), moment(Utc::now() + WINDOW));
             let window = format!("maintenance:\n  - {{ match: {{ monitor: s1 }}, from: {from}, to: {to} }}\n");
-            stage.write_text(&(stage.text(file) + &window));
+            stage.write_text(&(text(stage, file) + &window));
             let on = |text: &str| text.contains("\"on_until\":\"");
             stage.shown(address, "/api/v1/silences", "the window is in force", on).await;
             let before = stage.count(OPENED, &[]).await;
@@ -147,7 +164,7 @@ async fn killed_while_telling_is_held_and_escalations_wait_it_loses_nothing() {
     let mut random = StdRng::seed_from_u64(seed);
     let (stage, mut file) = Stage::with_slow_oncall(3, ANSWERS_AFTER).await;
     (file.routes, file.rules) = (ROUTES, RULES);
-    stage.write(&file);
+    stage.write_text(&text(&stage, &file));
     let (mut serin, mut address) = Serin::start(&stage.config()).await;
     let mut received = Received::default();
     for round in 0..kills.unwrap_or(KILLS).next_multiple_of(4) {
@@ -170,16 +187,31 @@ async fn killed_while_telling_is_held_and_escalations_wait_it_loses_nothing() {
     nothing_is_lost(&stage, &received).await;
 }
 
+/// Each message to people came, some of them with several in it, and no incident's came in another order than it was said.
+async fn people_heard(stage: &Stage, received: &Received) {
+    let promised =
+        stage.rows("SELECT COALESCE(batch, id), notification, state FROM deliveries WHERE receiver = 'people'").await;
+    assert!(promised.iter().all(|(_, _, state)| state == "sent"), "{promised:#?}");
+    let messages: BTreeSet<&str> = promised.iter().map(|(message, _, _)| message.as_str()).collect();
+    assert!(messages.len() < promised.len(), "some go together: {promised:#?}");
+    let bodies: BTreeSet<&str> = received.people.iter().map(String::as_str).collect();
+    assert_eq!(bodies.len(), messages.len(), "each message has its bytes: {bodies:#?}");
+    let overtaken = "SELECT COUNT(*) FROM deliveries a JOIN deliveries b ON a.incident = b.incident \
+                     AND a.receiver = b.receiver AND a.sequence < b.sequence AND a.sent_at > b.sent_at";
+    assert_eq!(stage.count(overtaken, &[]).await, 0, "nothing overtakes what was said before it");
+}
+
 /// Everybody heard all that was promised, each incident's opening first and its end last; what a window held was told after
 /// it, and what nobody took was told to others.
 async fn nothing_is_lost(stage: &Stage, received: &Received) {
-    let promised = stage.rows("SELECT receiver, notification, state FROM deliveries").await;
+    let promised = stage.rows("SELECT receiver, notification, state FROM deliveries WHERE receiver <> 'people'").await;
     let got: BTreeSet<(&str, &str)> = received.hooks.iter().map(|(name, hook)| (*name, hook.id.as_str())).collect();
     for (receiver, id, state) in &promised {
         assert_eq!(state, "sent", "the ledger knows of {id} to {receiver}");
         assert!(got.contains(&(receiver.as_str(), id.as_str())), "{id} never came to {receiver}");
     }
     assert_eq!(got.len(), promised.len(), "and nothing came that was not promised");
+    people_heard(stage, received).await;
     let incidents = stage.rows("SELECT id, monitor, '' FROM incidents").await;
     let [oncall, spare] = ["oncall", "spare"].map(|name| received.heard(name));
     for (id, monitor, _) in &incidents {

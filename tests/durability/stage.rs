@@ -55,6 +55,8 @@ pub(crate) struct Stage {
     pub(crate) spare: Inbox,
     /// Told of Serin's own trouble.
     pub(crate) ops: Inbox,
+    /// Where people read; nothing that comes here is signed. No file names it by itself.
+    pub(crate) chat: Inbox,
     hooks: Vec<(&'static str, SocketAddr)>,
     http: reqwest::Client,
     database: SqlitePool,
@@ -91,8 +93,10 @@ impl Stage {
             tokio::time::sleep(answers_after).await;
             answer
         };
+        let chat = Inbox::new(None);
         let hooks = vec![
             ("oncall", serve(oncall.clone().router(stop.clone()).layer(from_fn(slowly)), &stop).await),
+            ("chat", serve(chat.clone().router(stop.clone()).layer(from_fn(slowly)), &stop).await),
             ("spare", serve(spare.clone().router(stop.clone()), &stop).await),
             ("ops", serve(ops.clone().router(stop.clone()), &stop).await),
         ];
@@ -108,7 +112,7 @@ impl Stage {
             rules: SHORT_RULES,
         };
         let http = reqwest::Client::builder().timeout(PATIENCE).build().expect("a client");
-        let stage = Self { folder, servers, oncall, spare, ops, hooks, http, database, stop };
+        let stage = Self { folder, servers, oncall, spare, ops, chat, hooks, http, database, stop };
         stage.write(&file);
         (stage, file)
     }
