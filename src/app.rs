@@ -165,6 +165,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     );
     web.alerts = context.alerts.clone();
     web.quiets = Arc::clone(&context.quiets);
+    web.keys.put(store.live_keys(Utc::now()).await.context("the keys of the API cannot be read")?);
     let links = Arc::new(AckLinks::new(store.link_key().await.context("the key of links cannot be read")?));
     web.links = Some(Arc::clone(&links));
     web.config = Arc::from(options.config.as_path());

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, ack, backtest, backup, bench, canary, check, deliveries, demo, drill, export, incidents, init, logging,
-    manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status, why,
+    accept, ack, backtest, backup, bench, canary, check, deliveries, demo, drill, export, incidents, init, key,
+    logging, manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status,
+    why,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -44,6 +45,8 @@ enum Command {
     Why(why::WhyArgs),
     Ack(ack::AckArgs),
     Silence(silence::SilenceArgs),
+    Key(key::KeyArgs),
+    Audit(key::AuditArgs),
     Receiver(receiver::ReceiverArgs),
     Deliveries(deliveries::DeliveriesArgs),
     Mcp(mcp::McpArgs),
@@ -88,6 +91,8 @@ pub fn main() -> ExitCode {
         Command::Why(args) => wait(why::run(args)),
         Command::Ack(args) => wait(ack::run(args)),
         Command::Silence(args) => wait(silence::run(args)),
+        Command::Key(args) => wait(key::run(args)),
+        Command::Audit(args) => wait(key::audit(args)),
         Command::Receiver(args) => wait(receiver::run(args)),
         Command::Deliveries(args) => wait(deliveries::run(args)),
         Command::Mcp(args) => wait(mcp::run(args)),

@@ -25,6 +25,7 @@ pub(crate) mod incidents;
 pub(crate) mod why;
 pub(crate) mod ack;
 pub(crate) mod silence;
+pub(crate) mod key;
 pub(crate) mod receiver;
 pub(crate) mod deliveries;
 pub(crate) mod mcp;

@@ -22,6 +22,8 @@ pub mod recurrence;
 pub mod maintenance;
 pub mod drills;
 pub mod runbooks;
+pub mod api_key;
+pub mod audit;
 pub mod fleet;
 pub mod fleet_files;
 pub(crate) mod afresh;

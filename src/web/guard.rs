@@ -2,8 +2,8 @@
 //!
 //! The host list stops DNS rebinding, on loopback too: a name of the attacker's that points here is
 //! not one of ours. The origin check stops another site's form from acting in a visitor's name. With
-//! a token set, everything but health, assets, runbooks and the sign-in form wants a session or the
-//! token itself.
+//! a token set, everything but health, assets, runbooks and the sign-in form wants a session, the
+//! token itself or a key; what a key's role does not allow is refused, and what is asked for is noted.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -14,13 +14,20 @@ use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use chrono::Utc;
 
 use crate::deliver::ack_link;
+use crate::domain::api_key::{ApiKey, Role};
+use crate::web::audit;
 use crate::web::problem::Problem;
-use crate::web::sessions::AuthResult;
+use crate::web::sessions::{AuthResult, OpenedWith};
 use crate::web::source::PeerAddress;
 use crate::web::state::{Settings, WebState};
 
 /// The cookie that holds a session's id.
 pub(crate) const SESSION_COOKIE: &str = "serin_session";
+
+/// Who has the token, in the audit log.
+pub(crate) const TOKEN: &str = "token";
+/// Whoever comes where no token is declared.
+const NOBODY_SIGNS_IN: &str = "anybody, since no token is declared";
 
 /// What the guard found out about a request, for the handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +36,31 @@ pub(crate) struct Visit {
     pub admitted: bool,
     /// Whether a session was needed and is there, so that signing out means something.
     pub signed_in: bool,
+    /// What this visitor may do; none where they may not even see the fleet.
+    pub role: Option<Role>,
+}
+
+/// Who asks, and what they may.
+struct Admitted {
+    visit: Visit,
+    /// As the audit log names them.
+    who: String,
+}
+
+impl Admitted {
+    fn owner(who: &str, signed_in: bool) -> Self {
+        let visit = Visit { admitted: true, signed_in, role: Some(Role::Owner) };
+        Self { visit, who: who.to_owned() }
+    }
+
+    fn by_key(key: &ApiKey, signed_in: bool) -> Self {
+        let visit = Visit { admitted: true, signed_in, role: Some(key.role) };
+        Self { visit, who: format!("key {}", key.name) }
+    }
+
+    fn nobody() -> Self {
+        Self { visit: Visit { admitted: false, signed_in: false, role: None }, who: String::new() }
+    }
 }
 
 /// Asks everything, then hands the request on.
@@ -50,16 +82,42 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
     if acts && sender == RequestSource::Elsewhere {
         return not_from_here(&request);
     }
-    let visit = match admit(&state, &request, sender) {
-        Ok(visit) => visit,
+    let Admitted { visit, who } = match admit(&state, &request, sender) {
+        Ok(admitted) => admitted,
         Err(answer) => return *answer,
     };
     // Browsers name the origin of every action. Whoever does not is a tool, and a tool has no cookie.
     if acts && sender == RequestSource::Unnamed && visit.signed_in {
         return not_from_here(&request);
     }
-    request.extensions_mut().insert(visit);
-    next.run(request).await
+    let wanted = wanted(request.method(), request.uri().path());
+    let (from, action) = (source(request.extensions()), format!("{} {}", request.method(), request.uri().path()));
+    let answer = if wanted > visit.role && visit.admitted {
+        let why = match wanted {
+            Some(Role::Owner) => "this wants the token itself; a key does not do",
+            _ => "this key may look, and not act",
+        };
+        refuse(&request, StatusCode::FORBIDDEN, why)
+    } else {
+        request.extensions_mut().insert(visit);
+        next.run(request).await
+    };
+    if wanted > Some(Role::Read) && (acts || answer.status() == StatusCode::FORBIDDEN) {
+        audit::note(&state, (&who, from), &action, answer.status()).await;
+    }
+    answer
+}
+
+/// What one has to be allowed for a request; none: whoever comes. A message's link proves itself who may.
+fn wanted(method: &Method, path: &str) -> Option<Role> {
+    let is_below = |base: &str| path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    match () {
+        () if is_below("/api/v1/keys") || is_below("/api/v1/audit") => Some(Role::Owner),
+        () if matches!(path, "/login" | "/logout") || is_link(path) => None,
+        // The tools for agents only look.
+        () if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) || is_below("/mcp") => Some(Role::Read),
+        () => Some(Role::Act),
+    }
 }
 
 /// Puts the headers on every answer that keep a browser from being talked into anything.
@@ -105,15 +163,25 @@ pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
         .map(|(_, value)| value)
 }
 
-fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<Visit, Box<Response>> {
-    let Some(token) = &state.settings.token else { return Ok(Visit { admitted: true, signed_in: false }) };
+fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<Admitted, Box<Response>> {
+    let Some(token) = &state.settings.token else { return Ok(Admitted::owner(NOBODY_SIGNS_IN, false)) };
     let now = Utc::now();
-    if cookie(request.headers(), SESSION_COOKIE).is_some_and(|id| state.sessions.knows(id, now)) {
-        return Ok(Visit { admitted: true, signed_in: true });
+    let session = cookie(request.headers(), SESSION_COOKIE).and_then(|id| state.sessions.opened_with(id, now));
+    match session {
+        Some(OpenedWith::Token) => return Ok(Admitted::owner(TOKEN, true)),
+        Some(OpenedWith::Key(id)) => {
+            if let Some(key) = state.keys.of_id(&id, now) {
+                return Ok(Admitted::by_key(&key, true));
+            }
+        }
+        None => {}
     }
     if let Some(shown) = bearer(request.headers()) {
+        if let Some(key) = state.keys.of_secret(shown, now) {
+            return Ok(Admitted::by_key(&key, false));
+        }
         return match state.sessions.authenticate(shown, token, source(request.extensions()), now) {
-            AuthResult::Right => Ok(Visit { admitted: true, signed_in: false }),
+            AuthResult::Right => Ok(Admitted::owner(TOKEN, false)),
             AuthResult::Wrong => {
                 Err(Box::new(refuse(request, StatusCode::UNAUTHORIZED, "this token is not the right one")))
             }
@@ -125,7 +193,7 @@ fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<V
         };
     }
     if is_public(request.uri().path()) {
-        return Ok(Visit { admitted: false, signed_in: false });
+        return Ok(Admitted::nobody());
     }
     Err(Box::new(ask_to_sign_in(request, sender)))
 }

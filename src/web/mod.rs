@@ -13,6 +13,8 @@ pub mod state;
 pub(crate) mod source;
 pub mod connections;
 pub(crate) mod sessions;
+pub(crate) mod key_ring;
+pub(crate) mod audit;
 pub(crate) mod guard;
 
 pub(crate) mod assets;
@@ -30,6 +32,7 @@ pub(crate) mod canaries;
 pub(crate) mod monitors;
 pub(crate) mod incidents;
 pub(crate) mod silences;
+pub(crate) mod keys;
 pub(crate) mod drills;
 pub(crate) mod receivers;
 pub(crate) mod ledger;

@@ -1,5 +1,6 @@
 //! `GET /api/v1/openapi.json`: what the API answers, its schemas taken from the very types that are answered.
 
+pub(crate) mod access;
 pub(crate) mod operation;
 pub(crate) mod told;
 
@@ -9,6 +10,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::domain::signal::Signal;
+use crate::web::openapi::access::of_access;
 use crate::web::openapi::operation::{Operation, number, one_of, schema, text};
 use crate::web::openapi::told::{of_deliveries, of_receivers, of_replays, of_why};
 use crate::web::problem::ProblemBody;
@@ -54,7 +56,7 @@ const EVERYWHERE: &[(u16, &str)] = &[
     (503, "Not now: the database is away, too much is asked for, or Serin starts and says so in another form."),
 ];
 /// What stands before everything that acts.
-const OF_ACTIONS: &[(u16, &str)] = &[(403, "It was sent by a page of another site.")];
+const OF_ACTIONS: &[(u16, &str)] = &[(403, "It was sent by a page of another site, or with a key that may only look.")];
 /// What stands before everything that takes a body.
 const OF_BODIES: &[(u16, &str)] =
     &[(413, "The body is larger than 16 KiB."), (415, "The body is not said to be JSON.")];
@@ -67,6 +69,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     all.extend(of_incidents(schemas));
     all.extend(of_why(schemas));
     all.extend(of_silences(schemas));
+    all.extend(of_access(schemas));
     all.extend(of_receivers(schemas));
     all.push(of_deliveries(schemas));
     all.extend(of_replays(schemas));

@@ -31,8 +31,23 @@ const SOURCES_MAX: usize = 10_000;
 /// Everybody at the door.
 #[derive(Debug, Default)]
 pub struct Sessions {
-    sessions: Mutex<HashMap<[u8; 32], DateTime<Utc>>>,
+    sessions: Mutex<HashMap<[u8; 32], Session>>,
     failures: Mutex<HashMap<Peer, Failures>>,
+}
+
+/// What a session was opened with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OpenedWith {
+    /// The token.
+    Token,
+    /// A key of the API, by its id: the session ends with it.
+    Key(String),
+}
+
+#[derive(Debug)]
+struct Session {
+    ends_at: DateTime<Utc>,
+    opened_with: OpenedWith,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -74,20 +89,21 @@ impl Sessions {
     }
 
     /// Opens a session and returns its id, which is kept nowhere else.
-    pub fn open(&self, now: DateTime<Utc>) -> String {
+    pub(crate) fn open(&self, opened_with: OpenedWith, now: DateTime<Utc>) -> String {
         let id = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
         let mut sessions = self.sessions.lock();
-        sessions.retain(|_, ends_at| *ends_at > now);
+        sessions.retain(|_, session| session.ends_at > now);
         if sessions.len() >= SESSIONS_MAX {
-            drop_oldest(&mut sessions, |ends_at| *ends_at);
+            drop_oldest(&mut sessions, |session| session.ends_at);
         }
-        sessions.insert(hash(&id), now + TimeDelta::hours(SESSION_HOURS));
+        sessions.insert(hash(&id), Session { ends_at: now + TimeDelta::hours(SESSION_HOURS), opened_with });
         id
     }
 
-    /// Whether a session with this id is open.
-    pub fn knows(&self, id: &str, now: DateTime<Utc>) -> bool {
-        self.sessions.lock().get(&hash(id)).is_some_and(|ends_at| *ends_at > now)
+    /// What the session of this id was opened with; none where there is none.
+    pub(crate) fn opened_with(&self, id: &str, now: DateTime<Utc>) -> Option<OpenedWith> {
+        let sessions = self.sessions.lock();
+        sessions.get(&hash(id)).filter(|session| session.ends_at > now).map(|session| session.opened_with.clone())
     }
 
     pub fn close(&self, id: &str) {
@@ -101,7 +117,7 @@ fn drop_oldest<K: Copy + Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, at: i
     }
 }
 
-fn hash(text: &str) -> [u8; 32] {
+pub(super) fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
@@ -117,17 +133,17 @@ mod tests {
     #[test]
     fn a_session_ends_with_its_time_and_with_its_owner() {
         let (sessions, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
-        let id = sessions.open(now);
+        let id = sessions.open(OpenedWith::Token, now);
         let rows = [
             (now, id.as_str(), true, "it is open at once"),
             (now + TimeDelta::hours(SESSION_HOURS), &id, false, "it ends after its hours"),
             (now, "guess", false, "an invented id is no session"),
         ];
         for (at, id, known, sentence) in rows {
-            assert_eq!(sessions.knows(id, at), known, "{sentence}");
+            assert_eq!(sessions.opened_with(id, at).is_some(), known, "{sentence}");
         }
         sessions.close(&id);
-        assert!(!sessions.knows(&id, now), "it ends when its owner signs out");
+        assert_eq!(sessions.opened_with(&id, now), None, "it ends when its owner signs out");
     }
 
     #[test]
@@ -162,11 +178,11 @@ mod tests {
     #[test]
     fn sessions_are_bounded() {
         let (sessions, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
-        let first = sessions.open(now);
+        let first = sessions.open(OpenedWith::Token, now);
         for second in 1..=i64::try_from(SESSIONS_MAX).unwrap() {
-            sessions.open(now + TimeDelta::seconds(second));
+            sessions.open(OpenedWith::Token, now + TimeDelta::seconds(second));
         }
-        assert!(!sessions.knows(&first, now), "the oldest made room");
+        assert_eq!(sessions.opened_with(&first, now), None, "the oldest made room");
         assert_eq!(sessions.sessions.lock().len(), SESSIONS_MAX);
     }
 }

@@ -21,6 +21,7 @@ use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
 use crate::store::Store;
 use crate::store::StoreError;
+use crate::web::key_ring::KeyRing;
 use crate::web::sessions::Sessions;
 
 /// Event streams open at once where nobody counted the files.
@@ -68,6 +69,8 @@ pub struct WebState {
     pub links: Option<Arc<AckLinks>>,
     /// What is quiet; without the loop's handle nothing is.
     pub quiets: Arc<Quiets>,
+    /// The keys of the API that are live.
+    pub keys: Arc<KeyRing>,
     /// The file that declares the fleet; those of the past are read as if they lay beside it.
     pub config: Arc<Path>,
     /// Whose turn it is to have the past weighed again.
@@ -98,6 +101,7 @@ impl WebState {
             alerts: InternalAlerts::new(),
             links: None,
             quiets: Arc::default(),
+            keys: Arc::default(),
             config: Arc::from(Path::new("monitors.yaml")),
             why_turn: Arc::new(Semaphore::new(1)),
             started_at: Utc::now(),

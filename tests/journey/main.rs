@@ -28,6 +28,7 @@ mod drift;
 mod pins;
 mod causes;
 mod hostile;
+mod keys;
 mod endings;
 mod manners;
 mod recheck;

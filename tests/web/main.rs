@@ -15,6 +15,7 @@ mod connections;
 mod pages;
 mod board;
 mod access;
+mod roles;
 mod actions;
 
 /// Text such as a hostile server sends.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::domain::api_key::ApiKey;
+use crate::domain::audit::AuditLine;
 use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::MonitorId;
@@ -80,6 +82,32 @@ impl Store {
     pub async fn end_silence(&self, id: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let work = Work::EndSilence { id: id.to_owned(), actor: actor.to_owned(), now };
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Remembers a key of the API; false where too many are live already.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn make_key(&self, key: ApiKey, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::MakeKey { key: Box::new(key), now };
+        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Ends a key before its time; false where it was ended already, or there is none of this id.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn end_key(&self, id: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::EndKey { id: id.to_owned(), actor: actor.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Notes what somebody asked for.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn audit(&self, line: AuditLine) -> Result<(), StoreError> {
+        self.ask(Work::Audit(Box::new(line))).await.map(drop)
     }
 
     /// Lends out what is due, the longest due first.

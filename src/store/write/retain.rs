@@ -74,6 +74,8 @@ pub(in crate::store) async fn forget(
                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.notification = n.id AND d.state = 'pending') LIMIT $2";
             let actions = "DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE at < $1 LIMIT $2)";
             let silences = "DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE coalesce(ended_at, until_at) < $1 LIMIT $2)";
+            let audit = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < $1 LIMIT $2)";
+            let keys = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE min(coalesce(ended_at, expires_at), expires_at) < $1 LIMIT $2)";
             // Of a drill its last run stays, and of a receiver what came of its last one: an alert may be about it.
             let runs = "DELETE FROM drill_runs WHERE id IN (SELECT id FROM drill_runs r WHERE begun_at < $1 AND (drill NOT IN (SELECT drill FROM drills) OR EXISTS (SELECT 1 FROM drill_runs l WHERE l.drill = r.drill AND l.due_at > r.due_at)) ORDER BY begun_at LIMIT $2)";
             let receipts = "DELETE FROM drill_receipts WHERE (run, receiver) IN (SELECT run, receiver FROM drill_receipts r WHERE begun_at < $1 AND ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM drill_receipts l WHERE l.receiver = r.receiver AND l.begun_at > r.begun_at) LIMIT $2)";
@@ -81,6 +83,8 @@ pub(in crate::store) async fn forget(
                 + delete(connection, receipts, micros).await?
                 + forget_notifications(connection, notifications, micros).await?
                 + delete(connection, actions, micros).await?
+                + delete(connection, audit, micros).await?
+                + delete(connection, keys, micros).await?
                 + delete(connection, silences, micros).await?
         }
         Retained::Tools => forget_tools(connection, micros).await?,

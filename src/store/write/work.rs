@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::oneshot;
 
+use crate::domain::api_key::ApiKey;
+use crate::domain::audit::AuditLine;
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
@@ -65,6 +67,16 @@ pub(in crate::store) enum Work {
         actor: String,
         now: DateTime<Utc>,
     },
+    MakeKey {
+        key: Box<ApiKey>,
+        now: DateTime<Utc>,
+    },
+    EndKey {
+        id: String,
+        actor: String,
+        now: DateTime<Utc>,
+    },
+    Audit(Box<AuditLine>),
     KnowDrills {
         ids: Vec<String>,
         now: DateTime<Utc>,

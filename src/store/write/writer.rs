@@ -28,6 +28,7 @@ use crate::store::write::decide::{action, decide};
 use crate::store::write::drill;
 use crate::store::write::enqueue;
 use crate::store::write::gather::{BATCH_MAX, Signals, gather};
+use crate::store::write::key;
 use crate::store::write::listing;
 use crate::store::write::maintenance::{self, Maintenance};
 use crate::store::write::outbox;
@@ -344,6 +345,12 @@ impl Writer {
             }
             Work::EndSilence { id, actor, now } => {
                 CommitAnswer::Changed(silence::end(connection, &id, &actor, now).await?)
+            }
+            Work::MakeKey { key, now } => CommitAnswer::Changed(key::make(connection, &key, now).await?),
+            Work::EndKey { id, actor, now } => CommitAnswer::Changed(key::end(connection, &id, &actor, now).await?),
+            Work::Audit(line) => {
+                key::audit(connection, &line).await?;
+                CommitAnswer::Done
             }
             Work::KnowDrills { ids, now } => {
                 drill::know(connection, &ids, now).await?;

@@ -1,5 +1,7 @@
 //! `/login` and `/logout`: the token, once, for a cookie that lasts a shift.
 
+use std::net::IpAddr;
+
 use askama::Template;
 use axum::Extension;
 use axum::extract::{Form, Query, Request, State};
@@ -9,9 +11,10 @@ use axum::{RequestExt as _, http};
 use chrono::Utc;
 use serde::Deserialize;
 
+use crate::web::audit;
 use crate::web::guard::{self, SESSION_COOKIE, Visit};
 use crate::web::pages::frame::{Frame, show};
-use crate::web::sessions::{AuthResult, SESSION_HOURS};
+use crate::web::sessions::{AuthResult, OpenedWith, SESSION_HOURS};
 use crate::web::state::WebState;
 
 #[derive(Debug, Deserialize)]
@@ -63,7 +66,12 @@ pub(crate) async fn sign_in(
     };
     let Some(token) = &state.settings.token else { return Redirect::to("/").into_response() };
     let now = Utc::now();
-    match state.sessions.authenticate(asked.token.trim(), token, from, now) {
+    let shown = asked.token.trim();
+    if let Some(key) = state.keys.of_secret(shown, now) {
+        let who = format!("key {}", key.name);
+        return opened(&state, OpenedWith::Key(key.id), (&who, from), &asked.next).await;
+    }
+    match state.sessions.authenticate(shown, token, from, now) {
         AuthResult::Wrong => form(&state, visit, StatusCode::UNAUTHORIZED, &asked.next, Some("This is not the token.")),
         AuthResult::TooOften => {
             let said = "This is not the token, and too many wrong ones came from your address. Wait a minute.";
@@ -71,12 +79,16 @@ pub(crate) async fn sign_in(
             answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             answer
         }
-        AuthResult::Right => {
-            let id = state.sessions.open(now);
-            let cookie = session_cookie(&state, &id, SESSION_HOURS * 3_600);
-            ([(header::SET_COOKIE, cookie)], Redirect::to(local(&asked.next))).into_response()
-        }
+        AuthResult::Right => opened(&state, OpenedWith::Token, (guard::TOKEN, from), &asked.next).await,
     }
+}
+
+/// A new session, noted, and on to where its owner wanted to go.
+async fn opened(state: &WebState, with: OpenedWith, who: (&str, IpAddr), next: &str) -> Response {
+    let id = state.sessions.open(with, Utc::now());
+    audit::note(state, who, "signed in", StatusCode::SEE_OTHER).await;
+    let cookie = session_cookie(state, &id, SESSION_HOURS * 3_600);
+    ([(header::SET_COOKIE, cookie)], Redirect::to(local(next))).into_response()
 }
 
 pub(crate) async fn sign_out(State(state): State<WebState>, headers: HeaderMap) -> Response {

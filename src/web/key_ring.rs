@@ -1,0 +1,33 @@
+//! The keys of the API that are live, in memory: asked at the door of every request, read anew where one is made or ended.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use parking_lot::RwLock;
+
+use crate::domain::api_key::ApiKey;
+use crate::web::sessions::hash;
+
+/// The live keys by their hash. Whoever guesses learns nothing from how long a look takes: it is the hash of the guess that
+/// is looked for.
+#[derive(Debug, Default)]
+pub struct KeyRing {
+    keys: RwLock<HashMap<[u8; 32], ApiKey>>,
+}
+
+impl KeyRing {
+    /// Puts these in place of those there were.
+    pub fn put(&self, keys: Vec<ApiKey>) {
+        *self.keys.write() = keys.into_iter().map(|key| (key.hash, key)).collect();
+    }
+
+    /// The key that was shown; none where it opens nothing.
+    pub(crate) fn of_secret(&self, shown: &str, now: DateTime<Utc>) -> Option<ApiKey> {
+        self.keys.read().get(&hash(shown)).filter(|key| key.is_live(now)).cloned()
+    }
+
+    /// A key by its id; none where it opens nothing any more.
+    pub(crate) fn of_id(&self, id: &str, now: DateTime<Utc>) -> Option<ApiKey> {
+        self.keys.read().values().find(|key| key.id == id && key.is_live(now)).cloned()
+    }
+}

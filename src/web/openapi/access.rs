@@ -1,0 +1,47 @@
+//! Keys of the API and the audit log, as the document describes them.
+
+use schemars::SchemaGenerator;
+
+use crate::web::openapi::operation::{Operation, schema, text};
+use crate::web::{audit, keys};
+
+const OWNERS: (u16, &str) = (403, "This wants the token itself, or it was sent by a page of another site.");
+
+pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 4] {
+    let made = schema::<keys::KeyMade>(schemas);
+    [
+        Operation {
+            refuses: &[OWNERS],
+            ..Operation::get("/api/v1/keys", "keys", "Keys that open something", schema::<keys::KeyList>(schemas))
+        },
+        Operation {
+            gives: vec![(201, "It opens; its secret is shown this once.", Some(made))],
+            refuses: &[
+                OWNERS,
+                (409, "No token is declared, so that nobody needs a key; or too many are live."),
+                (422, "It says nothing of what for, by whom, for how long, or names a role that there is not."),
+            ],
+            ..Operation::post("/api/v1/keys", "key", "Make a key", Some(schema::<keys::KeyWanted>(schemas)))
+        },
+        Operation {
+            gives: vec![(200, "It opens nothing any more.", None)],
+            refuses: &[OWNERS, (404, "There is no live key with this id."), (422, "Say who ends it.")],
+            ..Operation::post(
+                "/api/v1/keys/{id}/end",
+                "end_key",
+                "End a key before its time",
+                Some(schema::<keys::KeyEnd>(schemas)),
+            )
+        },
+        Operation {
+            query: vec![("before", "Only what is older than the line of this id.", text())],
+            refuses: &[OWNERS],
+            ..Operation::get(
+                "/api/v1/audit",
+                "audit",
+                "What was asked for, with which right and from where; the latest first",
+                schema::<audit::AuditLog>(schemas),
+            )
+        },
+    ]
+}

@@ -1,0 +1,246 @@
+//! Who may do what: every address and method, by everybody there is, against a written table.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use reqwest::{Client, Method, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::fixture::{self, Running};
+use crate::{ask, client, form, set_cookie, sign_in};
+
+const TOKEN: &str = "let-me-in";
+
+/// What one has to be allowed; each may what those before it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wants {
+    /// Whoever comes.
+    Nothing,
+    Read,
+    Act,
+    Owner,
+}
+
+use Wants::{Act, Nothing, Owner, Read};
+
+/// Every address that is answered, with what a GET of it wants, and what a POST does.
+const TABLE: &[(&str, Option<Wants>, Option<Wants>)] = &[
+    ("/", Some(Read), None),
+    ("/monitors/{id}", Some(Read), None),
+    ("/monitors/{id}/recheck", None, Some(Act)),
+    ("/monitors/{id}/accept", None, Some(Act)),
+    ("/monitors/{id}/why", Some(Read), None),
+    ("/incidents", Some(Read), None),
+    ("/incidents/{id}", Some(Read), None),
+    ("/incidents/{id}/why", Some(Read), None),
+    ("/incidents/{id}/acknowledge", None, Some(Act)),
+    ("/incidents/{id}/give-back", None, Some(Act)),
+    ("/incidents/{id}/silence", None, Some(Act)),
+    ("/incidents/{id}/transcripts", Some(Read), None),
+    ("/incidents/{id}/replay", None, Some(Act)),
+    ("/silences", Some(Read), Some(Act)),
+    ("/silences/{id}/end", None, Some(Act)),
+    ("/transcripts/{hash}", Some(Read), None),
+    ("/deliveries", Some(Read), None),
+    ("/deliveries/{id}/replay", None, Some(Act)),
+    ("/receivers", Some(Read), None),
+    ("/receivers/{name}/test", None, Some(Act)),
+    ("/events", Some(Read), None),
+    ("/metrics", Some(Read), None),
+    ("/mcp", Some(Read), Some(Read)),
+    // They say nothing of the fleet, or prove themselves who may.
+    ("/runbooks", Some(Nothing), None),
+    ("/runbooks/{reason}", Some(Nothing), None),
+    ("/healthz", Some(Nothing), None),
+    ("/readyz", Some(Nothing), None),
+    ("/assets/{name}", Some(Nothing), None),
+    ("/login", Some(Nothing), Some(Nothing)),
+    ("/logout", None, Some(Read)),
+    ("/take/{incident}/{receiver}/{until}/{mark}", Some(Nothing), Some(Nothing)),
+    ("/api/v1/openapi.json", Some(Read), None),
+    ("/api/v1/status", Some(Read), None),
+    ("/api/v1/monitors", Some(Read), None),
+    ("/api/v1/monitors/{id}", Some(Read), None),
+    ("/api/v1/monitors/{id}/tools", Some(Read), None),
+    ("/api/v1/monitors/{id}/history", Some(Read), None),
+    ("/api/v1/monitors/{id}/canaries", Some(Read), None),
+    ("/api/v1/monitors/{id}/why", Some(Read), None),
+    ("/api/v1/monitors/{id}/recheck", None, Some(Act)),
+    ("/api/v1/monitors/{id}/accept", None, Some(Act)),
+    ("/api/v1/incidents", Some(Read), None),
+    ("/api/v1/incidents/{id}", Some(Read), None),
+    ("/api/v1/incidents/{id}/why", Some(Read), None),
+    ("/api/v1/incidents/{id}/transcripts", Some(Read), None),
+    ("/api/v1/incidents/{id}/acknowledge", None, Some(Act)),
+    ("/api/v1/incidents/{id}/give-back", None, Some(Act)),
+    ("/api/v1/transcripts/{hash}", Some(Read), None),
+    ("/api/v1/deliveries", Some(Read), None),
+    ("/api/v1/deliveries/replay", None, Some(Act)),
+    ("/api/v1/deliveries/{id}/replay", None, Some(Act)),
+    ("/api/v1/receivers", Some(Read), None),
+    ("/api/v1/receivers/{name}/test", None, Some(Act)),
+    ("/api/v1/silences", Some(Read), Some(Act)),
+    ("/api/v1/silences/{id}/end", None, Some(Act)),
+    ("/api/v1/keys", Some(Owner), Some(Owner)),
+    ("/api/v1/keys/{id}/end", None, Some(Owner)),
+    ("/api/v1/audit", Some(Owner), None),
+];
+
+/// Every address and method that the router names.
+fn routed() -> BTreeSet<(String, &'static str)> {
+    let text = include_str!("../../src/web/router.rs");
+    let api = text.find("fn api_routes").unwrap();
+    let mut found = BTreeSet::from([("/mcp".to_owned(), "GET"), ("/mcp".to_owned(), "POST")]);
+    for (at, _) in text.match_indices(".route(") {
+        let rest = &text[at + 7..];
+        let route = &rest[..rest.find("\n        .").or_else(|| rest.find("\n}")).unwrap_or(rest.len())];
+        let path = route.split('"').nth(1).unwrap();
+        let path = if at > api { format!("/api/v1{path}") } else { path.to_owned() };
+        for (word, method) in [("get(", "GET"), ("post(", "POST")] {
+            if route.contains(word) {
+                found.insert((path.clone(), method));
+            }
+        }
+    }
+    found
+}
+
+async fn key(running: &Running, name: &str, role: &str) -> Value {
+    let wanted = json!({ "name": name, "role": role, "seconds": 3600, "actor": "ada" });
+    let answer = ask(running, Method::POST, "/api/v1/keys").bearer_auth(TOKEN).json(&wanted).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::CREATED);
+    answer.json().await.unwrap()
+}
+
+/// Whether somebody with this in their hands is let through to what answers.
+async fn is_let_in(running: &Running, method: &Method, path: &str, with: Option<&str>) -> bool {
+    static CLIENT: LazyLock<Client> = LazyLock::new(client);
+    let mut request = CLIENT.request(method.clone(), format!("{}{path}", running.url)).header("origin", &running.url);
+    if let Some(secret) = with {
+        request = request.bearer_auth(secret);
+    }
+    if *method == Method::POST {
+        request = if path.starts_with("/api/") || path == "/mcp" {
+            request.json(&json!({}))
+        } else {
+            form(request, &[("token", TOKEN)])
+        };
+    }
+    let answer = request.send().await.unwrap();
+    let is_asked_to_sign_in =
+        answer.headers().get(header::LOCATION).is_some_and(|to| to.to_str().unwrap().starts_with("/login?"));
+    !is_asked_to_sign_in && !matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+#[tokio::test]
+async fn everybody_may_what_the_table_says_and_nothing_else() {
+    let named: BTreeSet<_> = TABLE
+        .iter()
+        .flat_map(|(path, get, post)| {
+            [get.map(|_| "GET"), post.map(|_| "POST")].into_iter().flatten().map(|method| ((*path).to_owned(), method))
+        })
+        .collect();
+    assert_eq!(routed(), named, "an address is not in the table, or is no more");
+
+    let running = fixture::serve(Some(TOKEN), fixture::fleet(&[])).await;
+    let (reader, actor) = (key(&running, "reader", "read").await, key(&running, "actor", "act").await);
+    let secret = |key: &Value| key["secret"].as_str().unwrap().to_owned();
+    let (reader, actor) = (secret(&reader), secret(&actor));
+    let callers = [(None, Nothing), (Some(reader.as_str()), Read), (Some(actor.as_str()), Act), (Some(TOKEN), Owner)];
+    for (template, get, post) in TABLE {
+        let parts = template.split('/').map(|part| if part.starts_with('{') { "docs" } else { part });
+        let path = parts.collect::<Vec<_>>().join("/");
+        // What there is no such method for wants as much as what acts there.
+        let other = match (post.or(*get), *template) {
+            (Some(Nothing), _) => Nothing,
+            (_, "/mcp" | "/logout") => Read,
+            (Some(Owner), _) => Owner,
+            _ => Act,
+        };
+        let methods = [(Method::GET, *get), (Method::POST, *post)];
+        let others = [Method::PUT, Method::DELETE, Method::PATCH].map(|method| (method, Some(other)));
+        for (method, wants) in methods.into_iter().chain(others) {
+            let Some(wants) = wants else { continue };
+            for (with, has) in callers {
+                // Whoever has a key, and asks for what is open to all by another method, is told so by the door already.
+                if wants == Nothing && has != Nothing && !matches!(method, Method::GET | Method::POST) {
+                    continue;
+                }
+                let is_in = is_let_in(&running, &method, &path, with).await;
+                assert_eq!(is_in, has >= wants, "{method} {path} wants {wants:?}, and comes with {has:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_ends_with_its_sessions_and_what_was_asked_for_is_on_record() {
+    let running = fixture::serve(Some(TOKEN), fixture::fleet(&[])).await;
+    let made = key(&running, "grafana", "read").await;
+    let (id, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
+    assert!(secret.starts_with("serin_key_") && secret.len() > 50, "{secret}");
+
+    let signed_in = sign_in(&running, secret).send().await.unwrap();
+    assert_eq!(signed_in.status(), StatusCode::SEE_OTHER, "a browser signs in with it too");
+    let cookie = set_cookie(&signed_in);
+    let page = async || {
+        let answer = ask(&running, Method::GET, "/").header(header::COOKIE, &cookie).send().await.unwrap();
+        answer.status().as_u16()
+    };
+    assert_eq!(page().await, 200);
+    let recheck = ask(&running, Method::POST, "/monitors/docs/recheck").header(header::COOKIE, &cookie);
+    let recheck = form(recheck.header("origin", &running.url), &[("incident", "")]).send().await.unwrap();
+    assert_eq!(recheck.status(), StatusCode::FORBIDDEN, "and may look, and not act");
+    assert!(recheck.text().await.unwrap().contains("may look, and not act"));
+
+    let asked = async |path: &str, body: Value, with: &str| {
+        ask(&running, Method::POST, path).bearer_auth(with).json(&body).send().await.unwrap().status().as_u16()
+    };
+    let wanted = |name: &str, role: &str, seconds: u64, actor: &str| json!({ "name": name, "role": role, "seconds": seconds, "actor": actor });
+    let rows = [
+        (wanted("a", "owner", 60, "ada"), 422, "a key makes no keys"),
+        (wanted("", "read", 60, "ada"), 422, "it has to be for something"),
+        (wanted("a", "read", 0, "ada"), 422, "and for a while"),
+        (wanted("a", "read", 400 * 86_400, "ada"), 422, "but not for ever"),
+        (wanted("a", "read", 60, " "), 422, "and somebody makes it"),
+        (wanted(&"a".repeat(65), "read", 60, "ada"), 422, "a name is no story"),
+    ];
+    for (body, status, sentence) in rows {
+        assert_eq!(asked("/api/v1/keys", body, TOKEN).await, status, "{sentence}");
+    }
+    let end = format!("/api/v1/keys/{id}/end");
+    assert_eq!(asked(&end, json!({ "actor": "ada" }), secret).await, 403, "it does not end itself");
+    assert_eq!(asked(&end, json!({ "actor": "ada" }), TOKEN).await, 200);
+    assert_eq!(asked(&end, json!({ "actor": "ada" }), TOKEN).await, 404, "it is over");
+    assert_eq!(page().await, 303, "its sessions ended with it");
+    let bare = ask(&running, Method::GET, "/api/v1/monitors").bearer_auth(secret).send().await.unwrap();
+    assert_eq!(bare.status(), StatusCode::UNAUTHORIZED);
+
+    let log = ask(&running, Method::GET, "/api/v1/audit").bearer_auth(TOKEN).send().await.unwrap();
+    let log: Value = log.json().await.unwrap();
+    let lines = log["lines"].as_array().unwrap().iter().rev();
+    let told: Vec<String> =
+        lines.map(|line| format!("{} {} {}", line["who"], line["action"], line["status"]).replace('"', "")).collect();
+    let refused = "token POST /api/v1/keys 422";
+    let mut expected = vec![
+        "token POST /api/v1/keys 201".to_owned(),
+        "key grafana signed in 303".to_owned(),
+        "key grafana POST /monitors/docs/recheck 403".to_owned(),
+    ];
+    expected.extend([refused; 6].map(str::to_owned));
+    expected.push(format!("key grafana POST {end} 403"));
+    expected.push(format!("token POST {end} 200"));
+    expected.push(format!("token POST {end} 404"));
+    assert_eq!(told, expected);
+    assert!(!log.to_string().contains(secret), "no secret is on record");
+    assert_eq!(log["lines"][0]["source"], "127.0.0.1");
+}
+
+#[tokio::test]
+async fn where_nobody_signs_in_nobody_needs_a_key() {
+    let running = fixture::varied().await;
+    let wanted = json!({ "name": "a", "role": "read", "seconds": 60, "actor": "ada" });
+    let answer = ask(&running, Method::POST, "/api/v1/keys").json(&wanted).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::CONFLICT);
+    assert!(answer.text().await.unwrap().contains("declare serin.token first"));
+}
