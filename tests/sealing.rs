@@ -194,6 +194,18 @@ async fn sealing_changes_nothing_that_is_read() {
     assert_eq!((kept(&past(&store, "a").await), kept(&past(&store, "b").await)), before, "every beat is still there");
     assert_eq!(store.hours(&monitor, from, until).await.expect("hours"), hours, "hours are the same");
     assert_eq!(store.days(&monitor, from, until).await.expect("days"), days, "days are the same");
+    let both = [monitor.clone(), MonitorId::new("b"), MonitorId::new("nobody")];
+    let cells = store.day_cells(&both, from, until).await.expect("cells");
+    let (at_first, cell) = cells[&monitor][0];
+    let seconds = [cell.up_s, cell.down_s, cell.apart_s, cell.unknown_s].map(u64::from);
+    let whole = [of_day.up, of_day.down, of_day.maintenance, of_day.unknown].map(|part| part.as_secs());
+    assert_eq!((at_first, seconds), (days[0].0, whole), "a list's days are those of its monitors");
+    let counted = (u64::from(cell.asked), u64::from(cell.right));
+    assert_eq!(counted, (days[0].1.answers.asked, days[0].1.answers.right), "and so are its answers");
+    assert_eq!((cells.len(), cells[&monitor].len()), (2, 1), "whoever has no past has none, and today is not over");
+    let answers = store.hour_answers(&both, from, until).await.expect("answers");
+    let of_hours: Vec<_> = hours.iter().map(|(hour, stretch)| (*hour, stretch.answers)).collect();
+    assert_eq!(answers[&monitor], of_hours[..26], "hours that are sealed say how often canaries were right");
     assert_eq!(store.recent_asks(at(0)).await.expect("asks").len(), asks, "windows are the same");
     assert_eq!(store.coverage(at(0)).await.expect("coverage"), coverage, "coverage is the same");
     let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::live::state::BeatMark>>| {

@@ -7,9 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
 
+use crate::daemon::beat_history::KEPT_HOURS;
 use crate::daemon::rows::{LEAK, TRACK};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Turn, Variant};
@@ -29,9 +30,10 @@ use crate::domain::recent_beats::RecentBeats;
 use crate::domain::restart::RestartMarks;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::live::state::HourMark;
 use crate::store::Store;
 use crate::store::StoreError;
-use crate::store::read::recent::AskLine;
+use crate::store::read::recent::{AskLine, HourCount};
 use crate::store::values::change_set::SignalRow;
 use crate::store::write::probe_memory::address_hash;
 
@@ -79,14 +81,19 @@ pub(crate) async fn runtimes(
             runtime.history.strip = Arc::new(Mutex::new(strip.into_iter().collect()));
         }
     }
-    for (id, hours) in store.coverage(now - DAY).await? {
+    for (id, hours) in store.coverage(now - TimeDelta::hours(KEPT_HOURS)).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
-            runtime.history.hours = hours.into();
+            runtime.history.hours = Arc::new(Mutex::new(hours.into_iter().map(hour_mark).collect()));
         }
     }
     marks(store, &mut runtimes, now).await?;
     known(store, &mut runtimes, now).await?;
     Ok(runtimes.into_values().map(settled).collect())
+}
+
+/// Answers of before the start are for the database to tell, where a page asks.
+const fn hour_mark(HourCount { hour, due, seen, up, apart }: HourCount) -> HourMark {
+    HourMark { hour, due, seen, up, apart, asked: 0, right: 0 }
 }
 
 /// Puts a signal back where it stood, or a canary on one of its ways. Of a canary there may be a row for each of both.

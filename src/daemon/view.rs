@@ -1,5 +1,6 @@
 //! One monitor as pages show it: what a beat leaves to be drawn, and how it is drawn once somebody asks.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Level, Phase, Signal};
 use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
 use crate::live::state::{
-    CanaryView, CostView, DayView, DeclaredView, LatencyView, MonitorView, OpenIncident, RollUp, SignalView, Standing,
-    ToolsView,
+    CanaryView, CostView, DayView, DeclaredView, HourMark, LatencyView, MonitorView, OpenIncident, RollUp, SignalView,
+    Standing, ToolsView,
 };
 
 /// A monitor not seen for so many intervals is unknown, whatever it was.
@@ -42,7 +43,9 @@ pub(crate) struct MonitorSnapshot {
     profile: ServerProfile,
     listed: Option<LastListing>,
     answer_tokens: Spread,
-    day: DayView,
+    day: (Option<f64>, Option<f64>),
+    first_seen: DateTime<Utc>,
+    hours: Arc<Mutex<VecDeque<HourMark>>>,
     trouble: Option<Box<str>>,
 }
 
@@ -53,7 +56,6 @@ impl MonitorRuntime {
         if roll_up != self.rolled_up.0 {
             self.rolled_up = (roll_up, now);
         }
-        let (coverage, uptime) = self.history.coverage(self.monitor.every, now);
         MonitorSnapshot {
             monitor: Arc::clone(&self.monitor),
             state: Arc::clone(&self.state),
@@ -66,7 +68,9 @@ impl MonitorRuntime {
             profile: self.profile.clone(),
             listed: self.listings.last.clone(),
             answer_tokens: self.answer_tokens,
-            day: DayView { coverage, uptime },
+            day: self.history.coverage(self.monitor.every, now),
+            first_seen: self.history.first_seen,
+            hours: Arc::clone(&self.history.hours),
             trouble: self.trouble.clone(),
         }
     }
@@ -137,7 +141,7 @@ impl Standing for MonitorSnapshot {
         FiguresGlance {
             seen_at: self.strip.lock().seen_at(),
             canaries: self.monitor.canaries.iter().filter_map(of).collect(),
-            coverage: self.day.coverage,
+            coverage: self.day.0,
             tools_tokens: self.tools().and_then(|tools| tools.tokens),
             answer_tokens: &self.answer_tokens,
             spent_today: self.spent[1].footprint,
@@ -183,7 +187,12 @@ impl Standing for MonitorSnapshot {
                 accepted: self.state.tools.baseline.clone(),
             }),
             answer_tokens: self.answer_tokens,
-            day: self.day,
+            day: DayView {
+                coverage: self.day.0,
+                uptime: self.day.1,
+                first_seen: self.first_seen,
+                hours: self.hours.lock().iter().copied().collect(),
+            },
             trouble: self.trouble.as_deref().map(str::to_owned),
         }
     }

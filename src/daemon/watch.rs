@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::daemon::answer_texts::new_texts;
+use crate::daemon::beat_history::BeatWeight;
 use crate::daemon::clock::lived;
 use crate::daemon::day_bytes::DayBytes;
 use crate::daemon::decided::{add_decision, announce};
@@ -23,13 +24,13 @@ use crate::daemon::permits::Permit;
 use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, lapsed, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
-use crate::domain::answer::KeptText;
+use crate::domain::answer::{KeptText, Turn};
 use crate::domain::classify::{classify, is_any_wrong};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation};
-use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::paging::parent::ParentStand;
 use crate::domain::paging::quiet::QuietBook;
 use crate::domain::schedule::{self, BeatAsks};
@@ -89,8 +90,11 @@ pub(crate) async fn beat(
             elapsed_ms: judged.seen.elapsed.as_secs_f32() * 1e3,
         },
         lived,
-        scheduled: kind == BeatKind::Scheduled,
-        in_maintenance: quiets.maintenance_until(&runtime.monitor, now).is_some(),
+        weight: BeatWeight {
+            scheduled: kind == BeatKind::Scheduled,
+            apart: quiets.maintenance_until(&runtime.monitor, now).is_some(),
+            answers: answers(&judged.seen, &judged.outcome),
+        },
     };
     let suspects = suspects(&runtime.state, &judged.next.state, &runtime.monitor, &judged.seen);
     let before = (runtime.round.turn, runtime.sources_asked_at, runtime.listings.last.clone());
@@ -169,14 +173,21 @@ struct Next {
     started: Instant,
 }
 
-/// How a beat counts.
+/// A beat, as strip and coverage count it.
 #[derive(Clone, Copy)]
 struct Counted {
     mark: BeatMark,
     lived: Duration,
-    scheduled: bool,
-    /// Whether it fell into maintenance.
-    in_maintenance: bool,
+    weight: BeatWeight,
+}
+
+/// Questions of the schedule that canaries were asked, and those whose answer was right.
+fn answers(seen: &Observation, outcome: &Outcome) -> (u32, u32) {
+    let asked = seen.asks.iter().zip(&outcome.asks);
+    let asked = asked.filter(|(ask, verdict)| ask.turn == Turn::Scheduled && **verdict != AskVerdict::NotAsked);
+    asked.fold((0, 0), |(asked, right), (_, verdict)| {
+        (asked + 1, right + u32::from(matches!(verdict, AskVerdict::Right { .. })))
+    })
 }
 
 /// Commits a beat and lets the runtime follow; false where it could not be remembered.
@@ -195,7 +206,7 @@ async fn remembered(
     let before = Arc::clone(&runtime.state);
     if is_quiet {
         runtime.state = Arc::clone(&next.state);
-        runtime.history.count(counted.mark, counted.lived, (counted.scheduled, counted.in_maintenance));
+        runtime.history.count(counted.mark, counted.lived, counted.weight);
         context.live.put(runtime.view(now));
     }
     let committed = match record {
@@ -206,10 +217,11 @@ async fn remembered(
     if let Err(error) = committed {
         if is_quiet {
             runtime.state = before;
-            runtime.history.take_back((counted.scheduled, counted.in_maintenance));
+            runtime.history.take_back(counted.weight);
         } else {
             let unknown = BeatMark { verdict: Verdict::Unknown, reason: None, ..counted.mark };
-            runtime.history.count(unknown, counted.lived, (counted.scheduled, counted.in_maintenance));
+            let unheard = BeatWeight { answers: (0, 0), ..counted.weight };
+            runtime.history.count(unknown, counted.lived, unheard);
         }
         runtime.trouble = Some(format!("this beat could not be remembered: {error}").into());
         context.live.metrics().beat(Verdict::Unknown);
@@ -218,7 +230,7 @@ async fn remembered(
     }
     if !is_quiet {
         runtime.state = next.state;
-        runtime.history.count(counted.mark, counted.lived, (counted.scheduled, counted.in_maintenance));
+        runtime.history.count(counted.mark, counted.lived, counted.weight);
     }
     let is_shown = is_quiet && runtime.trouble.is_none() && runtime.profile == next.profile;
     runtime.profile = next.profile;

@@ -46,6 +46,7 @@ pub mod context;
 pub(crate) mod quality;
 pub mod latency;
 pub(crate) mod coverage;
+pub mod cell;
 pub(crate) mod errors;
 pub mod signal;
 pub mod unclaimed;

@@ -181,13 +181,36 @@ pub struct CostView {
     pub hold: Option<Hold>,
 }
 
+/// Beats and answers of one monitor in one hour, in 32 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HourMark {
+    /// The hour's first moment.
+    pub hour: DateTime<Utc>,
+    /// Scheduled beats that were due.
+    pub due: u32,
+    /// Those that showed us anything.
+    pub seen: u32,
+    /// Those that found the server able to answer, outside maintenance.
+    pub up: u32,
+    /// Of those that showed us anything, how many fell into maintenance.
+    pub apart: u32,
+    /// Questions that scheduled beats asked canaries since Serin started.
+    pub asked: u32,
+    /// Those whose answer was right.
+    pub right: u32,
+}
+
 /// How much of a day was seen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct DayView {
     /// Seen ÷ due time over the last 24 h (or since the monitor is known), 0–1; none before the first beat.
     pub coverage: Option<f64>,
     /// Up ÷ seen time over the same stretch, 0–1.
     pub uptime: Option<f64>,
+    /// Since when the monitor is known, UTC.
+    pub first_seen: DateTime<Utc>,
+    /// Its last hours with a beat, the oldest first: a day, and until yesterday is rolled up.
+    pub hours: Vec<HourMark>,
 }
 
 /// The list of tools as last seen, beside the accepted one.

@@ -4,7 +4,7 @@
 //! are drawn from the live state in memory, so they stay up while the database is away, and say so. All
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `sessions` (who is let in), `guard` (what is asked at the
-//! door), `format` and `draw` (figures and shapes), `ranges`, `past` and `canary_past` (what a monitor did over days), `pages`, the API
+//! door), `format` and `draw` (figures and shapes), `ranges`, `bars` (on `kept_cells`; the last hours and days of many monitors), `past` and `canary_past` (what a monitor did over days), `pages`, the API
 //! (`monitors` with `canaries`, `incidents`, `silences`, `receivers` with `drills`, `ledger`, `replay`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `source` (whom a request is from),
 //! `connections` (who may be connected), `starting` (before there is anything to show), and on top `router` and `serve`.
 
@@ -22,6 +22,8 @@ pub(crate) mod draw;
 pub(crate) mod format;
 
 pub(crate) mod ranges;
+pub(crate) mod kept_cells;
+pub(crate) mod bars;
 pub(crate) mod past;
 pub(crate) mod canary_past;
 pub(crate) mod canary_ranks;

@@ -237,7 +237,7 @@ pub(crate) async fn recheck(
 
 /// `whole`: with every canary and check, as the fleet declares them.
 fn monitor_body(view: &MonitorView, maintenance_until: Option<DateTime<Utc>>, whole: Option<&Fleet>) -> MonitorBody {
-    let DayView { coverage, uptime } = view.day;
+    let DayView { coverage, uptime, .. } = view.day;
     let [yesterday, today] = &view.cost.spent;
     MonitorBody {
         declared: declared_body(view),

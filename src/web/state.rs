@@ -21,6 +21,7 @@ use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
 use crate::store::Store;
 use crate::store::StoreError;
+use crate::web::kept_cells::KeptCells;
 use crate::web::key_ring::KeyRing;
 use crate::web::sessions::Sessions;
 
@@ -75,6 +76,8 @@ pub struct WebState {
     pub config: Arc<Path>,
     /// Whose turn it is to have the past weighed again.
     pub why_turn: Arc<Semaphore>,
+    /// Days and hours that are over, kept for the bars of lists.
+    pub cells: Arc<KeptCells>,
     /// Since when the pages are served.
     pub started_at: DateTime<Utc>,
 }
@@ -104,6 +107,7 @@ impl WebState {
             keys: Arc::default(),
             config: Arc::from(Path::new("monitors.yaml")),
             why_turn: Arc::new(Semaphore::new(1)),
+            cells: Arc::default(),
             started_at: Utc::now(),
         }
     }

@@ -4,6 +4,8 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::secret::{Address, Secret};
 use crate::live::state::{LiveChange, MonitorView};
 
+const WEIGHT: BeatWeight = BeatWeight { scheduled: true, apart: false, answers: (0, 0) };
+
 /// A good beat that decided nothing, and the state it leads to: since `now`.
 async fn quiet_beat(
     context: LoopContext,
@@ -26,7 +28,7 @@ async fn quiet_beat(
         ..ChangeSet::default()
     };
     let mark = BeatMark { at: now, verdict: Verdict::Good, reason: None, elapsed_ms: 1.0 };
-    let counted = Counted { mark, lived: lived(), scheduled: true, in_maintenance: false };
+    let counted = Counted { mark, lived: lived(), weight: WEIGHT };
     remembered(&context, &mut runtime, next, (Ok(Box::new(record)), Vec::new()), counted).await
 }
 
@@ -59,7 +61,7 @@ async fn a_quiet_beat_is_shown_while_it_waits_for_company_and_taken_back_where_i
     assert_eq!(strip, [Verdict::Good, Verdict::Unknown], "nobody knows how it went");
     let runtime = runtime.lock().await;
     assert!(Arc::ptr_eq(&runtime.state, &before), "and it is judged as if it had not been");
-    let hour = runtime.history.hours.back().unwrap();
+    let hour = *runtime.history.hours.lock().back().unwrap();
     assert_eq!((hour.due, hour.seen, hour.up), (2, 1, 1), "due, but not seen");
 }
 

@@ -1,4 +1,4 @@
-//! `/`: every monitor, the failing first. Drawn from the live state alone; it needs no database at all.
+//! `/`: every monitor, the failing first. Drawn from the live state; without the database only its bars of days are missing.
 
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ use chrono::{DateTime, Utc};
 use crate::domain::monitor_state::CanaryScore;
 use crate::domain::reason::Severity;
 use crate::live::state::{LatencyView, MonitorView, RollUp, Standing};
+use crate::web::bars::{self, MonitorPast, Past};
+use crate::web::draw::bars::Bars;
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
 use crate::web::format::{self, Query, Timestamp};
@@ -71,6 +73,8 @@ struct FleetRow {
     labels: Vec<(String, String)>,
     lines: Vec<SignalLine>,
     strip: Strip,
+    hours: Option<Bars>,
+    days: Option<Bars>,
     p95: Option<P95>,
     limit: String,
     samples: String,
@@ -124,6 +128,9 @@ pub(crate) async fn page(
     let loud = |severity| loud_incidents(&all, severity);
     let failing = all.iter().filter(|one| one.roll_up().is_failing()).count();
     let headline = headline(&all, failing);
+    let views: Vec<MonitorView> = filter.slice(&found).iter().map(|one| one.view()).collect();
+    let mut pasts = bars::read(&state, &views, now).await;
+    let rows = views.iter().map(|view| row(view, pasts.remove(&view.id), now)).collect();
     show(
         StatusCode::OK,
         &FleetPage {
@@ -134,7 +141,7 @@ pub(crate) async fn page(
             headline,
             pages_open: loud(Severity::Page),
             tickets_open: loud(Severity::Ticket),
-            rows: filter.slice(&found).iter().map(|one| row(&one.view(), now)).collect(),
+            rows,
             found: found.len(),
             by: narrowed_by(&filter),
             narrowed: filter
@@ -221,7 +228,9 @@ fn narrowed_by(filter: &FleetFilter) -> Vec<(bool, String)> {
     search.into_iter().chain(labels).chain(state).collect()
 }
 
-fn row(view: &MonitorView, now: DateTime<Utc>) -> FleetRow {
+fn row(view: &MonitorView, past: Option<MonitorPast>, now: DateTime<Utc>) -> FleetRow {
+    let has_canaries = !view.canaries.is_empty();
+    let drawn = |past: &Past| Bars::new(past, has_canaries);
     let seen = view.last.as_ref().map(|last| last.0.started_at);
     let old = seen.is_none_or(|at| (now - at).to_std().is_ok_and(|age| age > view.declared.every * OLD_INTERVALS));
     let CanaryScore { right, asked, .. } = view.canary_score;
@@ -237,10 +246,12 @@ fn row(view: &MonitorView, now: DateTime<Utc>) -> FleetRow {
         labels: view.declared.labels.iter().take(LABELS_SHOWN_MAX).map(label).collect(),
         lines: signals::loud_lines(view, now),
         strip: Strip::new(&view.strip),
+        hours: past.as_ref().map(|past| drawn(&past.hours)),
+        days: past.as_ref().and_then(|past| past.days.as_ref()).map(drawn),
         p95: P95::of(&view.latency),
         limit: format::millis(view.latency.limit_ms),
         samples: samples(&view.latency),
-        canaries: (!view.canaries.is_empty()).then_some((right, asked)),
+        canaries: has_canaries.then_some((right, asked)),
         coverage: view.day.coverage.map(format::share).unwrap_or_default(),
         seen: seen.map(|at| Timestamp::new(at, now)),
         old,
