@@ -202,7 +202,7 @@ async fn ask(store: Store, fleet: HourFleet, over: CancellationToken) -> anyhow:
         let slices = [Duration::from_secs(300), Duration::from_secs(1200)];
         let (summary, slices, beats) = tokio::join!(
             store.summary(&monitor, since, until),
-            store.latency_cut_twice(&monitor, day, until, slices),
+            store.latency_cut(&monitor, day, until, slices),
             store.beats(&monitor, 60, until)
         );
         summary?;

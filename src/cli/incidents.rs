@@ -79,11 +79,12 @@ pub(crate) async fn of(remote: &Remote, monitor: Option<&str>, open_only: bool) 
 pub(crate) fn told(incident: &Value, now: DateTime<Utc>) -> String {
     let text = |key: &str| incident[key].as_str().unwrap_or_default();
     let moment = |key: &str| incident[key].as_str().and_then(|at| DateTime::parse_from_rfc3339(at).ok());
-    let opened = moment("opened_at").map_or(now, |at| at.to_utc());
-    let lasted = |until: DateTime<Utc>| span((until - opened).to_std().unwrap_or_default());
+    // An older Serin says only when it was confirmed.
+    let since = moment("since").or(moment("opened_at")).map_or(now, |at| at.to_utc());
+    let lasted = |until: DateTime<Utc>| span((until - since).to_std().unwrap_or_default());
     let state = match (moment("resolved_at"), incident["acknowledged_by"].as_str()) {
         (Some(ended), _) => format!("ended after {}", lasted(ended.to_utc())),
-        (None, Some(by)) => format!("open for {}, taken by {by}", lasted(now)),
+        (None, Some(by)) => format!("open for {}, acknowledged by {by}", lasted(now)),
         (None, None) => format!("open for {}", lasted(now)),
     };
     let flapping = if incident["flapping"] == true { ", flapping" } else { "" };
@@ -115,7 +116,7 @@ mod tests {
         let head = "page   docs: 2 of 5 canaries wrong · empty_results\n       0193 · ";
         for (more, end) in [
             (json!({}), "open for 10 min"),
-            (json!({"acknowledged_by": "kim"}), "open for 10 min, taken by kim"),
+            (json!({"acknowledged_by": "kim"}), "open for 10 min, acknowledged by kim"),
             (json!({"quiet": "explained by incident 0192"}), "open for 10 min, quiet: explained by incident 0192"),
             (json!({"flapping": true}), "open for 10 min, flapping"),
             (json!({"acknowledged_by": "kim", "resolved_at": "2026-11-22T03:05:00Z"}), "ended after 5 min"),

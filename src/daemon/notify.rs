@@ -71,7 +71,7 @@ impl Notifier<'_> {
         held: Option<&TellingHold>,
     ) -> Result<(Outgoing, TimelineRow), StoreError> {
         let mut notification = self.about(Event::IncidentOpened, incident);
-        let mut told = format!("open since {}", clock(incident.opened_at, self.now));
+        let mut told = format!("open since {}", clock(incident.since(), self.now));
         if let Some(hold) = held {
             let until = hold.over_at(self.now).unwrap_or(self.now);
             let said = until.to_rfc3339_opts(SecondsFormat::Secs, true);
@@ -103,7 +103,7 @@ impl Notifier<'_> {
     /// Where the store cannot say who was told.
     pub(crate) async fn given_back(self, store: &Store, incident: &Incident, by: &str) -> Result<Outgoing, StoreError> {
         let to = self.concerned(store, incident).await?;
-        let summary = format!("{}: {by} gave it back, and nobody has it; {}", incident.monitor, story(incident));
+        let summary = format!("{}: {by} un-acknowledged it; {}", incident.monitor, story(incident));
         Ok(self.outgoing(Notification { summary, ..self.about(Event::IncidentUpdated, incident) }, to))
     }
 
@@ -122,7 +122,9 @@ impl Notifier<'_> {
         let mut notification = self.about(Event::IncidentUpdated, incident);
         let had = if lapsed { store.incident(&incident.id).await?.and_then(|known| known.acknowledged) } else { None };
         if let Some((who, _)) = had {
-            notification.summary.push_str(&format!("; worse than what {who} took, so nobody has it"));
+            notification
+                .summary
+                .push_str(&format!("; worse than what {who} acknowledged, so it is open to be acknowledged again"));
         }
         Ok(self.outgoing(notification, to))
     }
@@ -174,9 +176,9 @@ impl Notifier<'_> {
         let waited = span((self.now - since).to_std().unwrap_or_default());
         notification.summary = match told.event {
             Event::IncidentEscalated => {
-                format!("{}: nobody took it for {waited}; {}", incident.monitor, story(incident))
+                format!("{}: escalated, not acknowledged for {waited}; {}", incident.monitor, story(incident))
             }
-            _ => format!("{}: still open, and nobody has it for {waited}; {}", incident.monitor, story(incident)),
+            _ => format!("{}: still open, not acknowledged for {waited}; {}", incident.monitor, story(incident)),
         };
         Ok(self.outgoing(notification, to))
     }
@@ -335,13 +337,25 @@ fn story(incident: &Incident) -> &str {
     incident.summary.strip_prefix(&format!("{}: ", incident.monitor)).unwrap_or(&incident.summary)
 }
 
+/// What it is in words, with its reason in front where the words do not begin with it already.
+fn named(incident: &Incident) -> String {
+    let (story, reason) = (story(incident), incident.reason.slug().replace('_', " "));
+    if story.starts_with(&reason) { story.to_owned() } else { format!("{reason}: {story}") }
+}
+
+/// `00:53:10 UTC`; with its date where that is another day.
+fn to_the_second(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let form = if at.date_naive() == now.date_naive() { "%H:%M:%S UTC" } else { "%Y-%m-%d %H:%M:%S UTC" };
+    at.format(form).to_string()
+}
+
 fn summary(event: Event, incident: &Incident) -> String {
     let story = story(incident);
     let monitor = &incident.monitor;
     match event {
         Event::IncidentResolved => {
             let end = incident.resolved_at.unwrap_or(incident.opened_at);
-            let lasted = span((end - incident.opened_at).to_std().unwrap_or_default());
+            let lasted = span((end - incident.since()).to_std().unwrap_or_default());
             let how = match &incident.resolve_cause {
                 Some(ResolveCause::Absorbed { into }) => format!("taken over by incident {into}"),
                 Some(ResolveCause::RuleChanged) => "ended by an edited rule".to_owned(),
@@ -349,13 +363,16 @@ fn summary(event: Event, incident: &Incident) -> String {
                 Some(ResolveCause::Accepted) => "ended, the new tools were accepted".to_owned(),
                 Some(ResolveCause::Recovered) | None => "recovered".to_owned(),
             };
-            format!("{monitor}: {how} after {lasted}; it was {}: {story}", incident.reason.slug())
+            format!("{monitor}: {how} after {lasted}; it was {}", named(incident))
         }
         Event::IncidentAcknowledged => {
             let who = incident.acknowledged.as_ref().map_or("somebody", |(who, _)| who.as_str());
-            format!("{monitor}: {who} took it; {story}")
+            format!("{monitor}: acknowledged by {who}; {story}")
         }
-        Event::IncidentUpdated => format!("{monitor}: now {}: {story}", incident.reason.slug()),
+        Event::IncidentUpdated => format!("{monitor}: now {}", named(incident)),
+        Event::IncidentOpened if incident.signal == Signal::Availability => {
+            format!("{monitor} is down: {story} since {}", to_the_second(incident.since(), incident.opened_at))
+        }
         _ => incident.summary.clone(),
     }
 }

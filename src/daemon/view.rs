@@ -11,6 +11,7 @@ use crate::daemon::kept_probe::KeptProbe;
 use crate::daemon::runtime::{LastListing, MonitorRuntime};
 use crate::daemon::strip::Strip;
 use crate::domain::context::Spread;
+use crate::domain::incident::Incident;
 use crate::domain::monitor::{Canary, Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{BeatKind, ToolsSeen};
@@ -60,7 +61,7 @@ impl MonitorRuntime {
             monitor: Arc::clone(&self.monitor),
             state: Arc::clone(&self.state),
             roll_up,
-            since: self.rolled_up.1,
+            since: self.began(roll_up).unwrap_or(self.rolled_up.1),
             strip: Arc::clone(&self.history.strip),
             last: self.last.clone(),
             spent: self.spending.days(),
@@ -73,6 +74,18 @@ impl MonitorRuntime {
             hours: Arc::clone(&self.history.hours),
             trouble: self.trouble.clone(),
         }
+    }
+
+    /// Since when something is wrong that makes it so: the first failed beat of what is open; none where nothing is.
+    fn began(&self, roll_up: RollUp) -> Option<DateTime<Utc>> {
+        let makes_it_so = |signal: &Signal| match roll_up {
+            RollUp::Down => *signal == Signal::Availability,
+            RollUp::NoAccess => *signal == Signal::Access,
+            RollUp::Degraded => self.state.signal(*signal).phase == Phase::Open,
+            _ => false,
+        };
+        let open = Signal::ALL.into_iter().filter(makes_it_so);
+        open.filter_map(|signal| self.state.incident(signal).map(Incident::since)).min()
     }
 
     fn roll_up(&self, now: DateTime<Utc>) -> RollUp {
@@ -236,12 +249,13 @@ impl MonitorSnapshot {
             .canary_score(&self.monitor.canaries)
             .since
             .filter(|_| phase == Phase::Pending && phase != state.phase);
+        let began = self.state.incident(signal).filter(|_| phase == Phase::Open).map(Incident::since);
         SignalView {
             signal,
             phase,
             level: reading.level,
             figure: self.figure(signal),
-            since: doubted.unwrap_or(state.since),
+            since: doubted.or(began).unwrap_or(state.since),
             held_by: state.held_by,
             incident: self.state.incident(signal).map(|incident| OpenIncident {
                 id: incident.id.clone(),
@@ -249,6 +263,7 @@ impl MonitorSnapshot {
                 severity: incident.severity,
                 summary: incident.summary.clone(),
                 opened_at: incident.opened_at,
+                since: incident.since(),
                 flapping: incident.course.flapping,
                 quiet: self
                     .state

@@ -1,8 +1,7 @@
 //! What a message says, in the order in which somebody woken at night reads it: mails and the services of others show
 //! the same parts, each in its own way.
 
-use std::time::Duration;
-
+use chrono::DateTime;
 use reqwest::Url;
 
 use crate::deliver::message::{Message, MessageIncident};
@@ -89,7 +88,7 @@ impl Briefing {
         }
     }
 
-    /// The facts as lines, such as `Since: 2026-11-21T09:14:03Z`.
+    /// The facts as lines, such as `Since: 2026-11-21 09:14:03 UTC`.
     pub(crate) fn fact_lines(&self) -> Vec<String> {
         let line = |(name, value): &(&str, String)| {
             if name.is_empty() { value.clone() } else { format!("{name}: {value}") }
@@ -150,7 +149,7 @@ fn happened(message: &Message) -> &str {
         "incident.updated" => "the incident changed",
         "incident.reminder" => "the incident is still open",
         "incident.escalated" => "the incident was escalated",
-        "incident.acknowledged" => "somebody took the incident",
+        "incident.acknowledged" => "the incident was acknowledged",
         "incident.resolved" => "the incident ended",
         "server.restarted" => "the server restarted",
         "contract.changed" => "the server's tools changed",
@@ -176,7 +175,7 @@ pub(crate) fn facts(message: &Message) -> Vec<(&'static str, String)> {
     if let Some(incident) = &message.incident {
         facts.extend(incident_facts(incident));
     } else {
-        facts.push(("At", message.at.clone()));
+        facts.push(("At", clock(&message.at)));
     }
     if let Some(reason) = &message.failure_reason {
         let stage = message.failed_stage.as_deref().map(|stage| format!(", seen at {stage}")).unwrap_or_default();
@@ -191,25 +190,30 @@ pub(crate) fn facts(message: &Message) -> Vec<(&'static str, String)> {
     facts
 }
 
+/// A moment of a message as people read it, such as `2026-11-21 09:14:03 UTC`; one that cannot be read stays as it is.
+fn clock(moment: &str) -> String {
+    let read = DateTime::parse_from_rfc3339(moment).map(|at| at.to_utc().format("%Y-%m-%d %H:%M:%S UTC").to_string());
+    read.unwrap_or_else(|_| moment.to_owned())
+}
+
 fn incident_facts(incident: &MessageIncident) -> Vec<(&'static str, String)> {
     let part = if incident.subject.is_empty() { String::new() } else { format!(", {}", incident.subject) };
-    let mut facts = vec![
-        ("Signal", format!("{}{part} ({})", incident.signal, incident.severity)),
-        ("Since", incident.opened_at.clone()),
-    ];
+    let since = incident.since.as_ref().unwrap_or(&incident.opened_at);
+    let mut facts =
+        vec![("Signal", format!("{}{part} ({})", incident.signal, incident.severity)), ("Since", clock(since))];
     if let Some(end) = &incident.resolved_at {
-        let length = incident
-            .duration_seconds
-            .map(|seconds| format!(", after {}", span(Duration::from_secs(seconds.unsigned_abs()))))
-            .unwrap_or_default();
-        facts.push(("Ended", format!("{end}{length}")));
+        // From the first failed beat, as people count it; `duration_seconds` counts from the confirmation.
+        let moment = |text: &str| DateTime::parse_from_rfc3339(text).ok();
+        let length = moment(end).zip(moment(since)).and_then(|(end, since)| (end - since).to_std().ok());
+        let length = length.map(|length| format!(", after {}", span(length))).unwrap_or_default();
+        facts.push(("Ended", format!("{}{length}", clock(end))));
     }
     if let Some(cause) = &incident.resolve_cause {
         let into = incident.absorbed_into.as_deref().map(|id| format!(" by incident {id}")).unwrap_or_default();
-        facts.push(("Ended as", format!("{cause}{into}")));
+        facts.push(("Ended as", format!("{}{into}", cause.replace('_', " "))));
     }
     if let Some(who) = &incident.acknowledged_by {
-        facts.push(("Taken by", who.clone()));
+        facts.push(("Acknowledged by", who.clone()));
     }
     facts
 }

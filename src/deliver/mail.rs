@@ -25,6 +25,8 @@ mod html;
 
 /// Characters of an id in a header: 36 as a rule, and what parts a mail's alternatives may have 70 with ours (RFC 2046).
 const ID_CHARS_MAX: usize = 60;
+/// Characters of a fact's name at least, so that values stand under each other.
+const NAME_WIDTH_MIN: usize = 9;
 /// Characters of a subject: longer ones are cut by every reader anyway.
 const SUBJECT_CHARS_MAX: usize = 160;
 
@@ -161,8 +163,14 @@ fn body(message: &Message) -> String {
 
 /// The last words.
 fn parting(message: &Message) -> String {
-    let thread = ". Everything about this incident is in this thread; its end will be told here too";
-    format!("Serin{}.", if message.incident.is_some() { thread } else { "" })
+    match &message.incident {
+        None => "Serin.".to_owned(),
+        Some(incident) if incident.resolved_at.is_some() => {
+            "Serin. Everything about this incident is in this thread.".to_owned()
+        }
+        Some(_) => "Serin. Everything about this incident is in this thread; you will be notified here when it ends."
+            .to_owned(),
+    }
 }
 
 /// Where the rule that led here stands.
@@ -180,10 +188,10 @@ fn pointers(message: &Message) -> Vec<(&'static str, String)> {
     if let Some(url) = message.group.as_ref().and_then(|group| group.url.clone()) {
         found.push(("Incidents", url));
     }
-    found.extend(message.acknowledge_url.clone().map(|url| ("Take it", url)));
+    found.extend(message.acknowledge_url.clone().map(|url| ("Acknowledge", url)));
     found.extend(rule(message).map(|rule| ("Rule", rule)));
     if let Some(command) = &message.reproduce {
-        found.push(("See it", command.clone()));
+        found.push(("Reproduce", command.clone()));
     }
     found
 }
@@ -193,8 +201,9 @@ fn paragraph(text: &mut String, line: &str) {
 }
 
 fn table(text: &mut String, rows: &[(&str, String)]) {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default().max(NAME_WIDTH_MIN);
     for (name, value) in rows {
-        let _ = writeln!(text, "{name:<9} {value}");
+        let _ = writeln!(text, "{name:<width$} {value}");
     }
 }
 
@@ -257,15 +266,15 @@ mod tests {
         let body = body(&message("incident.opened", 1));
         let rows = [
             ("docs: 3 searches came back empty", "what"),
-            ("Since     2026-11-21T09:14:03Z", "since when"),
+            ("Since     2026-11-21 09:14:03 UTC", "since when"),
             ("Reason    pool_saturated, seen at search", "why"),
             ("connection pool is exhausted", "what that means"),
             ("canary: err-4417 → nothing", "what was seen"),
             ("Resolves  two good beats in a row", "what would end it"),
-            ("Runbook   https://serin.example/runbooks/pool_saturated", "where to look"),
-            ("Incident  https://serin.example/incidents/i-1", "the page"),
-            ("Rule      monitors.yaml:24 at c0ffee", "the rule"),
-            ("See it    serin probe docs", "the command"),
+            ("Runbook     https://serin.example/runbooks/pool_saturated", "where to look"),
+            ("Incident    https://serin.example/incidents/i-1", "the page"),
+            ("Rule        monitors.yaml:24 at c0ffee", "the rule"),
+            ("Reproduce   serin probe docs", "the command"),
         ];
         for (part, sentence) in rows {
             assert!(body.contains(part), "a mail says {sentence}: {body}");

@@ -120,6 +120,9 @@ pub struct MessageIncident {
     pub absorbed_into: Option<String>,
     /// The name given with the acknowledgement; none while nobody took it.
     pub acknowledged_by: Option<String>,
+    /// The first failed beat that led to it, UTC; it was confirmed at `opened_at`. None in messages of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
 }
 
 /// Which monitor it is about, with the labels that routes matched.
@@ -220,6 +223,7 @@ impl MessageIncident {
             resolve_cause: incident.resolve_cause.as_ref().map(|cause| cause.slug().to_owned()),
             absorbed_into,
             acknowledged_by: incident.acknowledged.as_ref().map(|(who, _)| name(who)),
+            since: Some(timestamp(incident.since())),
         }
     }
 }
@@ -320,7 +324,7 @@ mod tests {
                 resolve_cause: Some(ResolveCause::Absorbed { into: "0199-j".into() }),
                 acknowledged: Some(("ada".into(), at("2026-11-21T09:15:00Z"))),
                 sequence: 2,
-                course: Course::default(),
+                course: Course { began_at: Some(at("2026-11-21T09:13:18Z")), ..Course::default() },
             }),
             monitor: Card {
                 id: "docs".into(),
@@ -349,7 +353,7 @@ mod tests {
             r#""incident":{"id":"0199-i","signal":"quality","severity":"page","opened_at":"2026-11-21T09:14:03Z","#,
             r#""resolved_at":"2026-11-21T09:20:03Z","duration_seconds":360,"group_key":null,"#,
             r#""url":"https://serin.example/incidents/0199-i","subject":"keyword","resolve_cause":"absorbed","#,
-            r#""absorbed_into":"0199-j","acknowledged_by":"ada"},"#,
+            r#""absorbed_into":"0199-j","acknowledged_by":"ada","since":"2026-11-21T09:13:18Z"},"#,
             r#""monitor":{"id":"docs","name":"Product documentation","url":"https://docs.example/mcp","labels":{"team":"docs"}},"#,
             r#""failure_reason":"wrong_results","failed_stage":"search","summary":"docs: the expected source is back","#,
             r#""evidence":{"rank":"none of 5","canary":"err-4417"},"#,

@@ -67,6 +67,8 @@ pub struct Course {
     pub flapping: Option<Flapping>,
     /// Since when it was calm, where it ended by that.
     pub calm_since: Option<DateTime<Utc>>,
+    /// The first of the beats in a row that led to it; none in incidents of older versions.
+    pub began_at: Option<DateTime<Utc>>,
 }
 
 /// What is told of an incident, as far as a change of it is news.
@@ -233,6 +235,13 @@ pub enum IncidentTurn {
 }
 
 impl Incident {
+    /// Since when something is wrong, as people are told: the first failed beat that led to it, or the first wrong answer
+    /// where answers are counted. It was confirmed at `opened_at`.
+    pub fn since(&self) -> DateTime<Utc> {
+        let known = [self.course.since, self.course.began_at, Some(self.opened_at)];
+        known.into_iter().flatten().min().unwrap_or(self.opened_at)
+    }
+
     /// The command that shows it again. What a cache answers shows where one asks as users do, and what a canary's other
     /// words bring where each of them is asked.
     pub fn reproduce(&self) -> String {

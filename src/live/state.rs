@@ -258,6 +258,8 @@ pub struct OpenIncident {
     pub summary: String,
     /// When its signal had been elevated long enough, UTC.
     pub opened_at: DateTime<Utc>,
+    /// Since when something is wrong: the first failed beat that led to it.
+    pub since: DateTime<Utc>,
     /// What keeps it open although it is calm, where it opened too often.
     pub flapping: Option<Flapping>,
     /// What it is quiet by, such as `explained by incident 0199…`; none where nothing holds it.

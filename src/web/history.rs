@@ -76,7 +76,7 @@ struct SliceBody {
     timeouts: u32,
 }
 
-/// `GET /api/v1/monitors/{id}/history`: `range` (30m, 3h, 24h, 7d, 30d, 90d; 24h without it) and `heat` (7d, 35d).
+/// `GET /api/v1/monitors/{id}/history`: `range` (30m, 1h, 3h, 24h, 7d, 30d, 90d; 24h without it) and `heat` (7d, 35d).
 pub(crate) async fn show(
     State(state): State<WebState>,
     Path(id): Path<String>,
@@ -86,7 +86,9 @@ pub(crate) async fn show(
     let view = state.live.get(&MonitorId::new(&id)).ok_or(Problem::NO_MONITOR)?;
     let range = match asked.range.as_deref() {
         None => Range::Day,
-        Some(word) => Range::from_slug(word).ok_or_else(|| unknown("range is one of 30m, 3h, 24h, 7d, 30d, 90d"))?,
+        Some(word) => {
+            Range::from_slug(word).ok_or_else(|| unknown("range is one of 30m, 1h, 3h, 24h, 7d, 30d, 90d"))?
+        }
     };
     let heat = match asked.heat.as_deref() {
         None => HeatDays::default(),
@@ -105,7 +107,7 @@ pub(crate) async fn show(
             to: cut.to,
             slice_seconds: cut.coarse.as_secs(),
             limit_ms: view.latency.limit_ms,
-            slices: read.coarse.iter().map(slice_body).collect(),
+            slices: read.latency.coarse.iter().map(slice_body).collect(),
         },
         hours: read.heat.iter().map(slice_body).collect(),
     }))

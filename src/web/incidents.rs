@@ -79,6 +79,8 @@ struct CauseBody {
 /// When it began and ended, and who took it.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CourseBody {
+    /// The first failed beat that led to it; it was confirmed at `opened_at`.
+    since: DateTime<Utc>,
     opened_at: DateTime<Utc>,
     resolved_at: Option<DateTime<Utc>>,
     resolve_cause: Option<&'static str>,
@@ -168,7 +170,7 @@ pub(crate) async fn give_back(
 }
 
 fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
-    let (fleet, reproduce) = (state.fleet_now(), incident.reproduce());
+    let (fleet, reproduce, since) = (state.fleet_now(), incident.reproduce(), incident.since());
     let (acknowledged_by, acknowledged_at) = incident.acknowledged.unzip();
     IncidentBody {
         runbook_url: fleet.runbook_url(incident.reason, &incident.monitor, Some(&incident.id), &fleet.public_url),
@@ -185,6 +187,7 @@ fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
             evidence: incident.evidence.into_iter().map(|evidence| (evidence.key, evidence.value)).collect(),
         },
         course: CourseBody {
+            since,
             opened_at: incident.opened_at,
             resolved_at: incident.resolved_at,
             resolve_cause: incident.resolve_cause.as_ref().map(ResolveCause::slug),

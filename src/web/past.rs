@@ -10,7 +10,7 @@ use crate::domain::quality::answers::Answers;
 use crate::store::packed::roll::Stretch;
 use crate::store::packed::slices::LatencySlice;
 use crate::store::read::history::{Since, Summary};
-use crate::store::read::latency::of_stretches;
+use crate::store::read::latency::{LatencyCut, cut_stretches};
 use crate::web::ranges::{Cut, Grain, Range, day_of, hour_of};
 use crate::web::state::{Away, WebState};
 
@@ -27,8 +27,8 @@ pub(crate) enum HeatDays {
 
 #[derive(Debug, Default)]
 pub(crate) struct PastBeats {
-    pub fine: Vec<LatencySlice>,
-    pub coarse: Vec<LatencySlice>,
+    /// Durations over the range.
+    pub latency: LatencyCut,
     /// Hours of the heat map, the oldest first; hours without a sample are left out.
     pub heat: Vec<LatencySlice>,
     /// Uptime by range, the shortest first.
@@ -100,24 +100,39 @@ pub(crate) async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatD
     let (store, now) = (&state.store, cut.to);
     let by_day = UPTIMES.map(|range| uptime_from(range, now)).into_iter().min().unwrap_or(now);
     let mut since = Since { hours: uptime_from(Range::Day, now), days: day_of(by_day), heat: heat.first(now) };
-    match cut.range.grain() {
+    // The first window trails behind the range's start.
+    let whole = cut.from - cut.coarse;
+    match cut.grain {
         Grain::Beats => {}
-        Grain::Hours => since.hours = since.hours.min(cut.from),
-        Grain::Days => since.days = since.days.min(cut.from),
+        Grain::Hours => since.hours = since.hours.min(whole),
+        Grain::Days => since.days = since.days.min(whole),
     }
     let beats = async {
-        if cut.range.grain() != Grain::Beats {
+        if cut.grain != Grain::Beats {
             return Ok(None);
         }
-        state.ask(store.latency_cut_twice(id, cut.from, cut.to, [cut.fine, cut.coarse])).await.map(Some)
+        state.ask(store.latency_cut(id, cut.from, cut.to, [cut.fine, cut.coarse])).await.map(Some)
     };
     let (beats, summary, first_seen) =
         tokio::join!(beats, state.ask(store.summary(id, since, now)), state.ask(store.first_seen(id)));
     let (Summary { hours, days, heat }, first_seen) = (summary?, first_seen?);
-    let kept = if cut.range.grain() == Grain::Days { &days } else { &hours };
-    let [fine, coarse] =
-        beats?.unwrap_or_else(|| [cut.fine, cut.coarse].map(|slice| of_stretches(kept, cut.from, slice)));
-    Ok(PastBeats { fine, coarse, heat, uptimes: uptimes(&hours, &days, first_seen, now), first_seen })
+    let kept = if cut.grain == Grain::Days { &days } else { &hours };
+    let latency = beats?.unwrap_or_else(|| cut_stretches(kept, (cut.from, cut.to), [cut.fine, cut.coarse]));
+    Ok(PastBeats { latency, heat, uptimes: uptimes(&hours, &days, first_seen, now), first_seen })
+}
+
+/// Durations alone, of any stretch of time.
+///
+/// # Errors
+/// Where the database does not answer in time.
+pub(crate) async fn durations(state: &WebState, id: &MonitorId, cut: Cut) -> Result<LatencyCut, Away> {
+    let (store, slices, whole) = (&state.store, [cut.fine, cut.coarse], cut.from - cut.coarse);
+    let kept = match cut.grain {
+        Grain::Beats => return state.ask(store.latency_cut(id, cut.from, cut.to, slices)).await,
+        Grain::Hours => state.ask(store.hours(id, whole, cut.to)).await?,
+        Grain::Days => state.ask(store.days(id, whole, cut.to)).await?,
+    };
+    Ok(cut_stretches(&kept, (cut.from, cut.to), slices))
 }
 
 /// Where uptime over a range begins: a day's is made of hours, all others of days.

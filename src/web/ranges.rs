@@ -12,6 +12,8 @@ const FINE_SLICES: u64 = 72;
 const SPARE: f64 = 1.1;
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
+/// A beat so often and less leaves three hours with a dozen points at most.
+const RARE: Duration = Duration::from_mins(15);
 /// Lengths of slices of beats, in seconds, that divide a day into whole parts.
 const OF_BEATS: [u64; 11] = [10, 30, 60, 120, 300, 600, 900, 1_800, 2_400, 3_600, 7_200];
 /// The same for slices made of whole hours.
@@ -23,6 +25,7 @@ const OF_DAYS: [u64; 4] = [DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Range {
     HalfHour,
+    Hour,
     /// Three hours: what the monitor's page opens with, since incidents live there.
     ThreeHours,
     Day,
@@ -39,11 +42,11 @@ pub(crate) enum Grain {
     Days,
 }
 
-/// A range, cut into slices. Slices begin at whole multiples of their length, so that a chart drawn again shows the
+/// A stretch of time, cut into slices. Slices begin at whole multiples of their length, so that a chart drawn again shows the
 /// same figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
-    pub range: Range,
+    pub grain: Grain,
     /// The start of the first slice; at most one slice before the range's own start.
     pub from: DateTime<Utc>,
     pub to: DateTime<Utc>,
@@ -55,13 +58,14 @@ pub(crate) struct Cut {
 
 impl Range {
     /// All of them, the shortest first.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::HalfHour, Self::ThreeHours, Self::Day, Self::Week, Self::Month, Self::Quarter];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::HalfHour, Self::Hour, Self::ThreeHours, Self::Day, Self::Week, Self::Month, Self::Quarter];
 
     /// The word in addresses and on pages.
     pub(crate) const fn slug(self) -> &'static str {
         match self {
             Self::HalfHour => "30m",
+            Self::Hour => "1h",
             Self::ThreeHours => "3h",
             Self::Day => "24h",
             Self::Week => "7d",
@@ -77,6 +81,7 @@ impl Range {
     pub(crate) const fn length(self) -> TimeDelta {
         match self {
             Self::HalfHour => TimeDelta::minutes(30),
+            Self::Hour => TimeDelta::hours(1),
             Self::ThreeHours => TimeDelta::hours(3),
             Self::Day => TimeDelta::hours(24),
             Self::Week => TimeDelta::days(7),
@@ -88,7 +93,7 @@ impl Range {
     /// What its slices are made of.
     pub(crate) const fn grain(self) -> Grain {
         match self {
-            Self::HalfHour | Self::ThreeHours | Self::Day => Grain::Beats,
+            Self::HalfHour | Self::Hour | Self::ThreeHours | Self::Day => Grain::Beats,
             Self::Week => Grain::Hours,
             Self::Month | Self::Quarter => Grain::Days,
         }
@@ -97,20 +102,37 @@ impl Range {
 
 /// Cuts a range, for a monitor with a beat `every` so often and so many samples per beat.
 pub(crate) fn cut(range: Range, every: Duration, per_beat: u32, now: DateTime<Utc>) -> Cut {
+    of_grain(range.grain(), (now - range.length(), now), every, per_beat)
+}
+
+/// Cuts any stretch of time, as [`cut`] cuts a range of its length.
+pub(crate) fn cut_between(from: DateTime<Utc>, to: DateTime<Utc>, every: Duration, per_beat: u32) -> Cut {
+    let grain = Range::ALL.into_iter().find(|range| range.length() >= to - from).map_or(Grain::Days, Range::grain);
+    of_grain(grain, (from, to), every, per_beat)
+}
+
+fn of_grain(grain: Grain, (from, to): (DateTime<Utc>, DateTime<Utc>), every: Duration, per_beat: u32) -> Cut {
     let p95_takes = every.as_secs_f64() * f64::from(P95_SAMPLES_MIN) / f64::from(per_beat.max(1)) * SPARE;
-    let lengths: &[u64] = match range.grain() {
+    let lengths: &[u64] = match grain {
         Grain::Beats => &OF_BEATS,
         Grain::Hours => &OF_HOURS,
         Grain::Days => &OF_DAYS,
     };
-    let seconds = range.length().num_seconds().unsigned_abs();
-    let pace = match range.grain() {
-        Grain::Beats => Duration::from_secs(seconds / FINE_SLICES),
+    let pace = match grain {
+        Grain::Beats => Duration::from_secs((to - from).num_seconds().unsigned_abs() / FINE_SLICES),
         Grain::Hours | Grain::Days => Duration::ZERO,
     };
     let fine = shortest(lengths, pace.max(every));
     let coarse = shortest(lengths, Duration::from_secs_f64(p95_takes).max(fine));
-    Cut { range, from: floor(now - range.length(), coarse), to: now, fine, coarse }
+    Cut { grain, from: floor(from, coarse), to, fine, coarse }
+}
+
+/// The range that a chart opens with where nobody asked for one: three hours, or a day where beats are rare; and less for
+/// a monitor that is younger, so that it is not mostly empty.
+pub(crate) fn fitting(every: Duration, first_seen: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Range {
+    let usual = if every >= RARE { Range::Day } else { Range::ThreeHours };
+    let holds = |range: &Range| first_seen.is_some_and(|first| first >= now - range.length());
+    [Range::Hour, Range::ThreeHours].into_iter().find(|range| every < RARE && holds(range)).unwrap_or(usual)
 }
 
 /// The last whole multiple of a length, counted from 1970, that is not after a moment.
@@ -171,6 +193,22 @@ mod tests {
             };
             assert_eq!(cut.from.timestamp_subsec_nanos(), 0, "{sentence}: to the nanosecond");
             assert_eq!((cut.from.timestamp() % unit, fine % unit.unsigned_abs()), (0, 0), "{sentence}: by whole units");
+        }
+    }
+
+    #[test]
+    fn a_chart_opens_with_what_there_is() {
+        let now = DateTime::from_timestamp(1_795_271_063, 0).unwrap();
+        let rows = [
+            (60, Some(20), Range::Hour, "twenty minutes old"),
+            (60, Some(61), Range::ThreeHours, "an hour and a bit"),
+            (60, Some(60 * 24 * 9), Range::ThreeHours, "nine days old"),
+            (60, None, Range::ThreeHours, "nobody knows since when"),
+            (3_600, Some(20), Range::Day, "a beat an hour takes a day to say anything"),
+        ];
+        for (every, age_minutes, range, sentence) in rows {
+            let first = age_minutes.map(|minutes| now - TimeDelta::minutes(minutes));
+            assert_eq!(fitting(Duration::from_secs(every), first, now), range, "{sentence}");
         }
     }
 

@@ -32,7 +32,11 @@ async fn every_page_says_what_it_is_for() {
         ),
         ("/monitors/legal", &["refused", "192.0.2.14:443 refused the connection"], "a probe that broke"),
         ("/monitors/api-ref", &["held back: the server restarted"], "a signal held back, in words"),
-        ("/incidents", &["Open", "Ended", "wrong_results", "taken by Ada", "recovered after 26 min"], "incidents"),
+        (
+            "/incidents",
+            &["Open", "Ended", "wrong_results", "acknowledged by Ada", "recovered after 26 min"],
+            "incidents",
+        ),
         (
             &format!("/incidents/{over}"),
             &["recovered", "Open the runbook", "serin probe docs", "oncall"],
@@ -302,4 +306,22 @@ async fn pages_look_right_in_a_browser() {
     let status = tokio::time::timeout(Duration::from_mins(10), run).await.expect("it ends").unwrap();
     assert!(looked.is_finished(), "the button reaches the loops");
     assert!(status.success(), "a page scrolls sideways or complains; see above");
+}
+
+/// Charts by pointer and key, folds by link and click, deliveries by their filter.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium and node; run with --ignored"]
+async fn a_monitors_page_is_used_in_a_browser() {
+    let running = fixture::varied().await;
+    let of = |n: usize| format!("/incidents/{}", fixture::incident_id(n));
+    let paths = serde_json::json!({ "slow": of(1), "failing": of(31), "wrong": of(0) }).to_string();
+    let run = tokio::process::Command::new("node")
+        .args(["monitor.mjs", &running.url, "../../target/pages", &paths])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages"))
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .status();
+    let status = tokio::time::timeout(Duration::from_mins(10), run).await.expect("it ends").unwrap();
+    assert!(status.success(), "something does not work as people use it; see above");
 }

@@ -23,6 +23,7 @@ fn message(nth: u32, said: &str) -> Message {
             resolve_cause: None,
             absorbed_into: None,
             acknowledged_by: None,
+            since: None,
         }),
         monitor: Some(MessageMonitor {
             id: monitor.into(),

@@ -90,7 +90,7 @@ mod tests {
         for part in [
             ">page</span>",
             "<h1 style=\"margin:8px 0 16px;font-size:20px;line-height:1.3\">docs: 3 searches came back empty</h1>",
-            "2026-11-21T09:14:03Z",
+            "2026-11-21 09:14:03 UTC",
             "pool_saturated, seen at search",
             "connection pool is exhausted",
             "two good beats in a row",

@@ -20,7 +20,7 @@ const FIELD_MAX: usize = 1024;
 pub(crate) fn body(message: &Message) -> Value {
     let briefing = Briefing::of(message);
     let mut lines = briefing.fact_lines();
-    lines.extend(briefing.command.iter().map(|command| format!("See it: {command}")));
+    lines.extend(briefing.command.iter().map(|command| format!("Reproduce: {command}")));
     let evidence = briefing.evidence_lines();
     if !evidence.is_empty() {
         lines.extend([String::new(), "What was seen".to_owned()]);
@@ -83,10 +83,10 @@ mod tests {
         for part in [
             "What: an incident opened, severity page",
             "Monitor: Product documentation (docs)",
-            "Since: 2026-11-21T09:14:03Z",
+            "Since: 2026-11-21 09:14:03 UTC",
             "Reason: pool_saturated, seen at search",
             "Resolves: two good beats in a row",
-            "See it: serin probe docs",
+            "Reproduce: serin probe docs",
             "canary: err-4417 → nothing",
         ] {
             assert!(description.contains(part), "{part}: {description}");

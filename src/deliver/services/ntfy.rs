@@ -19,7 +19,7 @@ const MESSAGE_MAX: usize = 1365;
 pub(crate) fn body(message: &Message, topic: &str) -> Value {
     let briefing = Briefing::of(message);
     let mut lines = briefing.fact_lines();
-    lines.extend(briefing.command.iter().map(|command| format!("See it: {command}")));
+    lines.extend(briefing.command.iter().map(|command| format!("Reproduce: {command}")));
     lines.extend(briefing.evidence_lines());
     let (priority, tag) = match briefing.tone {
         Tone::Page => (5, "red_circle"),
@@ -63,9 +63,12 @@ mod tests {
         assert_eq!(body["click"], "https://serin.example/incidents/i-1");
         assert_eq!(body["actions"][1]["url"], "https://serin.example/runbooks/pool_saturated");
         let text = body["message"].as_str().unwrap();
-        for part in
-            ["Since: 2026-11-21T09:14:03Z", "Reason: pool_saturated", "canary: err-4417 → nothing", "serin probe docs"]
-        {
+        for part in [
+            "Since: 2026-11-21 09:14:03 UTC",
+            "Reason: pool_saturated",
+            "canary: err-4417 → nothing",
+            "serin probe docs",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(super::body(&resolved(), "sre")["tags"], json!(["green_circle"]));

@@ -72,7 +72,7 @@ fn payload(message: &Message, briefing: &Briefing) -> Value {
         details.insert("And more".to_owned(), json!(format!("{} pieces of evidence", briefing.evidence_left_out)));
     }
     if let Some(command) = &briefing.command {
-        details.insert("See it".to_owned(), json!(command));
+        details.insert("Reproduce".to_owned(), json!(command));
     }
     let severity = match message.severity.as_str() {
         "page" => "critical",
@@ -152,10 +152,10 @@ mod tests {
         assert_eq!((&payload["source"], &payload["class"]), (&json!("docs"), &json!("pool_saturated")));
         assert_eq!(payload["timestamp"], "2026-11-21T09:14:03Z");
         let details = &payload["custom_details"];
-        assert_eq!(details["Since"], "2026-11-21T09:14:03Z");
+        assert_eq!(details["Since"], "2026-11-21 09:14:03 UTC");
         assert_eq!(details["Resolves"], "two good beats in a row");
         assert_eq!(details["What was seen"]["canary"], "err-4417 → nothing");
-        assert_eq!(details["See it"], "serin probe docs");
+        assert_eq!(details["Reproduce"], "serin probe docs");
         assert_eq!(body["client_url"], "https://serin.example/incidents/i-1");
         assert_eq!(body["links"][1]["href"], "https://serin.example/runbooks/pool_saturated");
         for (severity, theirs) in [("page", "critical"), ("ticket", "warning"), ("notice", "info")] {

@@ -29,6 +29,7 @@ pub(in crate::deliver) fn opened() -> Message {
             resolve_cause: None,
             absorbed_into: None,
             acknowledged_by: None,
+            since: None,
         }),
         monitor: Some(MessageMonitor {
             id: "docs".into(),

@@ -28,7 +28,7 @@ pub(crate) fn body(message: &Message) -> Value {
     let briefing = Briefing::of(message);
     let title = format!("{} {}", mark(briefing.tone), briefing.title);
     let (facts, evidence) = (briefing.fact_lines().join("\n"), briefing.evidence_lines().join("\n"));
-    let command = briefing.command.as_deref().map(|command| format!("See it: {command}"));
+    let command = briefing.command.as_deref().map(|command| format!("Reproduce: {command}"));
     let mut blocks = vec![json!({ "type": "header", "text": plain(&title, HEADER_MAX) })];
     if escaped(&title, HEADER_MAX, escape).ends_with('…') {
         blocks.push(section(&plain(&briefing.title, LINE_MAX)));
@@ -115,13 +115,13 @@ mod tests {
         for part in [
             "What: an incident opened, severity page",
             "Monitor: Product documentation (docs)",
-            "Since: 2026-11-21T09:14:03Z",
+            "Since: 2026-11-21 09:14:03 UTC",
             "Reason: pool_saturated, seen at search",
             "Resolves: two good beats in a row",
             "canary: err-4417 → nothing",
             "<https://serin.example/incidents/i-1|Incident>",
             "<https://serin.example/runbooks/pool_saturated|Runbook>",
-            "See it: serin probe docs",
+            "Reproduce: serin probe docs",
         ] {
             assert!(all.contains(part), "{part}: {all}");
             // Mattermost shows no blocks.

@@ -20,7 +20,7 @@ const BODY_MAX: usize = 13_000;
 pub(crate) fn body(message: &Message) -> Value {
     let briefing = Briefing::of(message);
     let mut facts = briefing.fact_lines();
-    facts.extend(briefing.command.iter().map(|command| format!("See it: {command}")));
+    facts.extend(briefing.command.iter().map(|command| format!("Reproduce: {command}")));
     let mut evidence = briefing.evidence_lines();
     loop {
         let body = card(&briefing, &facts, &evidence);
@@ -96,11 +96,11 @@ mod tests {
             "[page] docs: 3 searches came back empty",
             "What: an incident opened, severity page",
             "Monitor: Product documentation (docs)",
-            "Since: 2026-11-21T09:14:03Z",
+            "Since: 2026-11-21 09:14:03 UTC",
             "Reason: pool_saturated, seen at search",
             "Resolves: two good beats in a row",
             "canary: err-4417 → nothing",
-            "See it: serin probe docs",
+            "Reproduce: serin probe docs",
             "https://serin.example/incidents/i-1",
             "https://serin.example/runbooks/pool_saturated",
         ] {

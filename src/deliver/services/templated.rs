@@ -137,7 +137,7 @@ impl Filling<'_> {
     fn details(&self) -> String {
         let mut lines = self.briefing.fact_lines();
         lines.extend(self.briefing.evidence_lines());
-        lines.extend(self.briefing.command.iter().map(|command| format!("See it: {command}")));
+        lines.extend(self.briefing.command.iter().map(|command| format!("Reproduce: {command}")));
         lines.join("\n")
     }
 }
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(filled(&opened(), written), expected, "{written}");
         }
         assert_eq!(filled(&resolved(), "{action} {status} {incident.resolve_cause}"), "resolve resolved recovered");
-        assert!(filled(&opened(), "{details}").contains("Since: 2026-11-21T09:14:03Z\n"));
+        assert!(filled(&opened(), "{details}").contains("Since: 2026-11-21 09:14:03 UTC\n"));
         // A name in the list that nobody fills would be empty in every message.
         let whole = Message { incident: resolved().incident, ..opened() };
         let whole_incident = MessageIncident {

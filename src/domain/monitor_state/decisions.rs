@@ -97,6 +97,7 @@ impl MonitorState {
             let (state, need) = self.before_leak(beat);
             (before, limits.open) = (Cow::Owned(state), need);
         }
+        let began_at = if before.phase == Phase::Pending { before.since.min(beat.now) } else { beat.now };
         // A date is one look, and canaries that leak count their own.
         let counts = !is_leak && !cause.as_ref().is_some_and(Cause::is_expiry);
         let (state, turn) = match counted_of(beat.monitor, signal).filter(|_| counts) {
@@ -117,7 +118,7 @@ impl MonitorState {
         self.readings[signal as usize] = reading;
         self.reasons[signal as usize] = cause.as_ref().map(|cause| cause.reason);
         match (turn, cause) {
-            (Some(IncidentTurn::Opened), Some(cause)) => self.open(signal, cause, beat, new_id, decisions),
+            (Some(IncidentTurn::Opened), Some(cause)) => self.open(signal, cause, (beat, began_at), new_id, decisions),
             (Some(IncidentTurn::Resolved), _) => {
                 let cause = if self.ends_by_lock(signal) { ResolveCause::Accepted } else { ResolveCause::Recovered };
                 if let Some(open) = self.open.get_mut(&signal) {
@@ -142,7 +143,7 @@ impl MonitorState {
         &mut self,
         signal: Signal,
         cause: Cause,
-        beat: Beat<'_>,
+        (beat, began_at): (Beat<'_>, DateTime<Utc>),
         new_id: &mut dyn FnMut() -> String,
         decisions: &mut Vec<Decision>,
     ) {
@@ -164,7 +165,7 @@ impl MonitorState {
             resolve_cause: None,
             acknowledged: None,
             sequence: 1,
-            course: Course { told: Some(told), flapping, ..Course::default() },
+            course: Course { told: Some(told), flapping, began_at: Some(began_at), ..Course::default() },
         };
         if let Some((extent, was)) = cause.counted {
             incident.course.since = Some(extent.since);

@@ -16,6 +16,7 @@ use crate::store::values::past::{PastAsk, PastBeat};
 /// Percentiles of search calls in one slice of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencySlice {
+    /// Its start; of a trailing window its end, so that no figure stands before the calls it is made of.
     pub at: DateTime<Utc>,
     pub n: u32,
     pub p50_ms: f64,
@@ -63,6 +64,11 @@ impl SlicePart {
             plain: [Variant::Plain, Variant::Reworded].into_iter().flat_map(searches).collect(),
             tools: of(Stage::Tools, Variant::Plain),
         }
+    }
+
+    /// When its calls began.
+    pub(in crate::store) const fn at(&self) -> DateTime<Utc> {
+        self.at
     }
 
     pub(in crate::store) fn of_beat(beat: &PastBeat) -> Self {
@@ -115,6 +121,59 @@ pub(in crate::store) fn sliced(parts: &[SlicePart], from: DateTime<Utc>, slice: 
         of_searches,
         slices: slices.into_iter().map(|(place, counted)| summed_up(start(place), &counted)).collect(),
     }
+}
+
+/// One window a step, each of the calls that began in the `window` before its own moment. The moments are a `step` apart,
+/// the first one a step after `from` and the last one `to` itself; windows without a call are left out.
+///
+/// `parts` stand in the order of time, and reach back to a window before `from` where the first windows are to be whole.
+pub(in crate::store) fn trailing(
+    parts: &[SlicePart],
+    (from, to): (DateTime<Utc>, DateTime<Utc>),
+    step: Duration,
+    window: Duration,
+) -> Vec<LatencySlice> {
+    let of_searches = parts.iter().any(|part| !part.fresh.is_empty() || !part.plain.is_empty());
+    let [step, window] = [step, window].map(|length| TimeDelta::from_std(length).unwrap_or(TimeDelta::MAX));
+    let step = step.max(TimeDelta::seconds(1));
+    let mut ends: Vec<DateTime<Utc>> = std::iter::successors(Some(from + step), |end| end.checked_add_signed(step))
+        .take_while(|end| *end < to)
+        .collect();
+    ends.push(to);
+    let within = |end: DateTime<Utc>| {
+        let first = parts.partition_point(|part| part.at < end - window);
+        &parts[first..parts.partition_point(|part| part.at < end)]
+    };
+    let counted = ends.into_iter().map(|end| (end, counted(within(end), of_searches)));
+    counted.filter(|(_, counted)| counted.count() > 0).map(|(end, counted)| summed_up(end, &counted)).collect()
+}
+
+/// The calls that latency is judged by in one window. Where any went past caches, the others may have ended in one.
+fn counted(parts: &[SlicePart], of_searches: bool) -> Latencies {
+    let is_past_caches = parts.iter().any(|part| !part.fresh.is_empty());
+    let mut counted = Latencies::default();
+    for part in parts {
+        let calls = match (of_searches, is_past_caches) {
+            (false, _) => &part.tools,
+            (true, true) => &part.fresh,
+            (true, false) => &part.plain,
+        };
+        for (code, is_censored, count) in calls {
+            counted.record_many(*code, *is_censored, *count);
+        }
+    }
+    counted
+}
+
+/// The trailing windows of whole hours or days, each of which is in a window once it is over.
+pub(in crate::store) fn trailing_of_histograms<'h>(
+    stretches: impl Iterator<Item = (DateTime<Utc>, &'h Histograms)>,
+    range: (DateTime<Utc>, DateTime<Utc>),
+    step: Duration,
+    window: Duration,
+) -> Vec<LatencySlice> {
+    let parts: Vec<SlicePart> = stretches.map(|(at, histograms)| SlicePart::of_histograms(at, histograms)).collect();
+    trailing(&parts, range, step, window)
 }
 
 /// The slices of several stretches, as if they had been cut as one, the oldest first.
@@ -184,6 +243,34 @@ mod tests {
         let seen: Vec<(u32, f64)> = counted.slices.iter().map(|slice| (slice.n, slice.max_ms.round())).collect();
         assert!(counted.of_searches);
         assert_eq!(seen, [(1, 100.0), (2, 200.0)], "a minute of plain ones alone, then one in which two went past");
+    }
+
+    #[test]
+    fn a_window_holds_nothing_that_came_after_its_moment() {
+        let from = DateTime::from_timestamp_micros(0).unwrap_or_default();
+        let minute = |minute: i64| from + TimeDelta::minutes(minute);
+        // A call a minute from ten minutes before: fast until minute 20, and slow from then on.
+        let part = |at: i64| SlicePart {
+            at: minute(at),
+            fresh: Vec::new(),
+            plain: vec![(LatencyCode::of(Duration::from_millis(if at < 20 { 100 } else { 5_000 })), false, 1)],
+            tools: Vec::new(),
+        };
+        let parts: Vec<SlicePart> = (-10..33).map(part).collect();
+        let [step, window] = [5, 10].map(Duration::from_mins);
+        let windows = trailing(&parts, (from, minute(33)), step, window);
+        let seen: Vec<(i64, u32, bool)> =
+            windows.iter().map(|one| ((one.at - from).num_minutes(), one.n, one.p95_ms > 1_000.0)).collect();
+        let expected = [
+            (5, 10, false),
+            (10, 10, false),
+            (15, 10, false),
+            (20, 10, false),
+            (25, 10, true),
+            (30, 10, true),
+            (33, 10, true),
+        ];
+        assert_eq!(seen, expected, "the rise stands after the first slow call, and the last moment is now");
     }
 
     #[test]

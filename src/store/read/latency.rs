@@ -34,6 +34,17 @@ pub struct BeatLine {
     pub elapsed_ms: f64,
 }
 
+/// Percentiles of one stretch of time, cut in three ways; what holds no call is left out of each.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LatencyCut {
+    /// Short slices, the oldest first.
+    pub fine: Vec<LatencySlice>,
+    /// Longer ones, for P95.
+    pub coarse: Vec<LatencySlice>,
+    /// Windows as long as the coarse slices, one at each end of a fine one: nothing in them came after their moment.
+    pub trailing: Vec<LatencySlice>,
+}
+
 impl Readers {
     /// Percentiles of scheduled search calls (tools/list where a monitor has none), a value a slice; empty slices are left out.
     ///
@@ -57,23 +68,30 @@ impl Readers {
         if is_made_of(HOUR, from, slice) {
             return Ok(of_stretches(&self.hours(monitor, from, to).await?, from, slice));
         }
-        self.latency_cut_twice(monitor, from, to, [slice; 2]).await.map(|[slices, _]| slices)
+        self.latency_cut(monitor, from, to, [slice; 2]).await.map(|cut| cut.coarse)
     }
 
-    /// As [`Readers::latency`], cut into slices of two lengths, out of the beats themselves and read once.
+    /// As [`Readers::latency`], cut into slices of two lengths, the finer first, and into windows of the coarser that trail
+    /// behind each end of a finer one; out of the beats themselves and read once.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn latency_cut_twice(
+    pub async fn latency_cut(
         &self,
         monitor: &MonitorId,
         from: DateTime<Utc>,
         to: DateTime<Utc>,
-        slices: [Duration; 2],
-    ) -> Result<[Vec<LatencySlice>; 2], StoreError> {
-        let beats = self.unnamed(monitor, from, to).await?;
+        [fine, coarse]: [Duration; 2],
+    ) -> Result<LatencyCut, StoreError> {
+        // The first windows reach back beyond the first slice.
+        let beats = self.unnamed(monitor, from - coarse, to).await?;
         let parts: Vec<SlicePart> = beats.iter().filter(|beat| beat.is_scheduled()).map(SlicePart::of_beat).collect();
-        Ok(slices.map(|slice| sliced(&parts, from, slice).slices))
+        let within = &parts[parts.partition_point(|part| part.at() < from)..];
+        Ok(LatencyCut {
+            fine: sliced(within, from, fine).slices,
+            coarse: sliced(within, from, coarse).slices,
+            trailing: slices::trailing(&parts, (from, to), fine, coarse),
+        })
     }
 
     /// A monitor's latest beats, the newest first, at most `limit` (1,000 at most), and none older than two days.
@@ -113,6 +131,21 @@ pub(crate) fn of_stretches(
 ) -> Vec<LatencySlice> {
     let within = stretches.iter().filter(|(at, _)| *at >= from);
     slices::of_histograms(within.map(|(at, stretch)| (*at, &stretch.histograms)), from, slice).slices
+}
+
+/// The same, cut as [`Readers::latency_cut`] cuts beats.
+pub(crate) fn cut_stretches(
+    stretches: &[(DateTime<Utc>, Stretch)],
+    (from, to): (DateTime<Utc>, DateTime<Utc>),
+    [fine, coarse]: [Duration; 2],
+) -> LatencyCut {
+    let mut all: Vec<_> = stretches.iter().map(|(at, stretch)| (*at, &stretch.histograms)).collect();
+    all.sort_by_key(|(at, _)| *at);
+    LatencyCut {
+        fine: of_stretches(stretches, from, fine),
+        coarse: of_stretches(stretches, from, coarse),
+        trailing: slices::trailing_of_histograms(all.into_iter(), (from, to), fine, coarse),
+    }
 }
 
 /// Whether slices begin and end with a unit of time.

@@ -27,6 +27,8 @@ struct Written {
     flapping: Option<(u32, u64, bool)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calm_since: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    began_at: Option<i64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,6 +74,7 @@ pub(in crate::store) fn written(course: &Course) -> Option<String> {
         unclaimed: course.unclaimed.map(|at| (at.since.timestamp_micros(), at.told_until.timestamp_micros())),
         flapping: course.flapping.map(|it| (it.openings, it.calm.as_secs(), it.told)),
         calm_since: course.calm_since.map(|at| at.timestamp_micros()),
+        began_at: course.began_at.map(|at| at.timestamp_micros()),
     };
     // Numbers, texts and objects with named keys always serialise.
     serde_json::to_string(&written).ok()
@@ -109,5 +112,6 @@ pub(in crate::store) fn read(text: Option<&str>) -> Result<Course, StoreError> {
             Flapping { openings, calm, told }
         }),
         calm_since: written.calm_since.and_then(DateTime::from_timestamp_micros),
+        began_at: written.began_at.and_then(DateTime::from_timestamp_micros),
     })
 }

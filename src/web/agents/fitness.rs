@@ -143,7 +143,7 @@ fn why(ground: Ground, view: &MonitorView) -> Why {
     let what = match ground {
         Ground::Incident(signal) => {
             let incident = of(signal).and_then(|view| view.incident.as_ref());
-            since = incident.map(|incident| incident.opened_at);
+            since = incident.map(|incident| incident.since);
             failure_reason = incident.map(|incident| incident.reason.slug());
             detail = incident.map_or_else(String::new, |incident| incident.summary.clone());
             incident.map_or("an incident is open", |incident| incident.reason.facts().meaning)

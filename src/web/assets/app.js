@@ -131,3 +131,74 @@
   setInterval(() => { tick(); listen(); }, 1000);
   open();
 })();
+
+// A link into a fold opens it. Browsers do so by themselves, the older ones do not.
+(() => {
+  "use strict";
+  const unfold = () => {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const fold = target && target.closest("details.fold:not([open])");
+    if (!fold) return;
+    fold.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  // The same link a second time changes no address.
+  document.addEventListener("click", (event) => event.target.closest?.("a[href^='#']") && setTimeout(unfold));
+  unfold();
+})();
+
+// Charts are read point by point: by pointer, by touch, by arrow keys. What is read stands in the chart's own table.
+(() => {
+  "use strict";
+  document.documentElement.classList.add("script"); // Shows what only works with this script.
+  let at = null; // The moment read, in the chart's own units: a chart drawn again keeps its place.
+  const rows = (chart) => [...chart.querySelectorAll(".points tbody tr")];
+  const nearest = (all, x) => all.reduce((best, row, nth) => Math.abs(row.dataset.x - x) < Math.abs(all[best].dataset.x - x) ? nth : best, 0);
+  const words = (chart, row) => {
+    const heads = [...chart.querySelectorAll(".points thead th")].map((one) => one.textContent);
+    const cells = [...row.cells].map((cell, nth) => nth === 0 ? cell.textContent : cell.textContent && `${heads[nth]} ${cell.textContent}`);
+    return cells.filter(Boolean).join(" · ");
+  };
+  const show = (chart, x) => {
+    const all = rows(chart);
+    if (!all.length) return;
+    const nth = nearest(all, x), row = all[nth], said = words(chart, row);
+    at = Number(row.dataset.x);
+    chart.querySelector(".cursor").setAttribute("d", `M${at} 0V240`);
+    for (const [line, cell] of [["p50", 1], ["p95", 3]]) {
+      const y = row.cells[cell].dataset.y;
+      chart.querySelector(".cursor-at." + line).setAttribute("d", y === undefined ? "" : `M${at} ${y}h0`);
+    }
+    const reader = chart.querySelector(".reader");
+    reader.setAttribute("aria-valuenow", nth + 1);
+    reader.setAttribute("aria-valuetext", row.cells[0].textContent);
+    const line = chart.querySelector(".readout");
+    if (line.textContent !== said) line.textContent = said;
+  };
+  const step = (chart, key) => {
+    const all = rows(chart), last = all.length - 1, now = at === null ? last + 1 : nearest(all, at);
+    const to = { ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1, PageDown: now - 6, PageUp: now + 6, Home: 0, End: last }[key];
+    if (to === undefined || last < 0) return false;
+    show(chart, Number(all[Math.min(last, Math.max(0, to))].dataset.x));
+    return true;
+  };
+  const point = (event) => {
+    const canvas = event.target.closest?.(".canvas");
+    if (!canvas) return;
+    const box = canvas.getBoundingClientRect();
+    show(canvas.closest(".chart"), (event.clientX - box.left) / box.width * 1000);
+  };
+  document.addEventListener("pointermove", point);
+  document.addEventListener("pointerdown", point);
+  document.addEventListener("focusin", (event) => { if (event.target.matches(".reader")) show(event.target.closest(".chart"), at ?? 1000); });
+  document.addEventListener("keydown", (event) => {
+    if (event.target.matches?.(".reader") && !event.ctrlKey && !event.metaKey && !event.altKey && step(event.target.closest(".chart"), event.key)) { event.preventDefault(); event.stopPropagation(); }
+  });
+  // A page drawn again has an empty line; whoever was reading goes on where they were.
+  const again = new MutationObserver(() => {
+    const chart = document.querySelector(".chart");
+    if (at !== null && chart && !chart.querySelector(".readout").textContent) show(chart, at);
+  });
+  again.observe(document.querySelector("main"), { childList: true, subtree: true });
+})();

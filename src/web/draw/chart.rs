@@ -1,5 +1,8 @@
-//! Percentiles over time: the median as a line, P95 as steps where samples suffice, the limit, incidents shaded.
+//! Percentiles over time: median and P95 as steps, the limit, incidents shaded, and each point as a row of a table.
+//!
+//! A point stands at the end of what it is made of and holds until the next one: nothing rises before its cause.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -10,8 +13,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::incident::Incident;
 use crate::domain::wording::counted;
 use crate::store::packed::slices::LatencySlice;
+use crate::store::read::latency::LatencyCut;
 use crate::web::format;
-use crate::web::ranges::P95_SAMPLES_MIN;
+use crate::web::ranges::{Cut, P95_SAMPLES_MIN};
 
 /// Size of the drawing; it is stretched to its frame.
 const WIDTH: f64 = 1000.0;
@@ -20,21 +24,15 @@ const HEIGHT: f64 = 240.0;
 const TICKS: i32 = 6;
 /// A chart of less than this says clock times without their day: 24 hours and the slice they begin in.
 const CLOCK_ALONE: TimeDelta = TimeDelta::hours(28);
-const ONE_DAY: TimeDelta = TimeDelta::days(1);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
+/// Points that are read out and stand in the table: more than any range is cut into.
+const POINTS_MAX: usize = 400;
 
 /// What a chart is drawn from.
 #[derive(Debug, Clone)]
 pub(crate) struct ChartSource<'a> {
-    pub from: DateTime<Utc>,
-    pub to: DateTime<Utc>,
-    pub fine: &'a [LatencySlice],
-    /// How long a fine slice is.
-    pub fine_length: Duration,
-    /// Coarse slices, long enough for P95.
-    pub coarse: &'a [LatencySlice],
-    /// How long a coarse slice is.
-    pub coarse_length: Duration,
+    pub cut: Cut,
+    pub latency: &'a LatencyCut,
     /// The limit on P95 in milliseconds.
     pub limit_ms: f64,
     /// Incidents that were open in the stretch.
@@ -48,16 +46,23 @@ pub(crate) struct Chart {
     /// The whole in words.
     pub summary: String,
     pub p50: String,
-    pub p95: Vec<ChartMark>,
+    /// Empty where no window holds enough samples.
+    pub p95: String,
     /// Slices in which calls ran into the timeout.
     pub censored: Vec<ChartMark>,
     /// Height of the limit in drawing units.
-    pub limit_y: Option<f64>,
+    pub limit_y: f64,
     pub shades: Vec<Shade>,
     /// Labels of the upright axis, the topmost first.
     pub heights: Vec<String>,
     /// Labels of the time axis.
     pub times: Vec<String>,
+    /// Every point, the oldest first.
+    pub points: Vec<ChartPoint>,
+    /// Whether any call ran into the timeout.
+    pub has_timeouts: bool,
+    /// How long a slice of the median is, and a window of P95.
+    pub lengths: [String; 2],
     /// Samples behind it all, and what the figures rest on.
     pub note: String,
     /// The limit in words.
@@ -82,97 +87,134 @@ pub(crate) struct Shade {
     pub href: String,
 }
 
+/// What is known at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ChartPoint {
+    pub x: f64,
+    /// The moment in words.
+    pub at: String,
+    /// Of the slice that ends there; none where it holds no sample.
+    pub p50: Option<PointFigure>,
+    /// Of the window that ends there; none where it holds too few.
+    pub p95: Option<PointFigure>,
+    /// Calls that ran into the timeout in the slice.
+    pub timeouts: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PointFigure {
+    pub y: f64,
+    pub said: String,
+    pub n: u32,
+}
+
 /// The chart; none where nothing was measured.
 pub(crate) fn chart(source: &ChartSource<'_>) -> Option<Chart> {
-    if source.fine.is_empty() {
+    let LatencyCut { fine, trailing, .. } = source.latency;
+    if fine.is_empty() {
         return None;
     }
-    let enough: Vec<_> = source.coarse.iter().filter(|slice| slice.n >= P95_SAMPLES_MIN).collect();
-    let top = enough.iter().map(|slice| slice.p95_ms).chain(source.fine.iter().map(|slice| slice.p50_ms));
+    let enough: Vec<_> = trailing.iter().filter(|window| window.n >= P95_SAMPLES_MIN).collect();
+    let top = enough.iter().map(|window| window.p95_ms).chain(fine.iter().map(|slice| slice.p50_ms));
     let quarter = nice(top.fold(source.limit_ms * 1.1, f64::max) / 4.0);
-    let y = |ms: f64| HEIGHT - (ms / (quarter * 4.0) * HEIGHT).min(HEIGHT);
-    let x = |at: DateTime<Utc>| x_of(source, at);
-    let p95 = enough.iter().map(|slice| p95_mark(source, slice, &x, &y)).collect();
-    let samples: u64 = source.fine.iter().map(|slice| u64::from(slice.n)).sum();
-    let censored: u64 = source.fine.iter().map(|slice| u64::from(slice.censored)).sum();
+    let y = |ms: f64| round(HEIGHT - (ms / (quarter * 4.0) * HEIGHT).min(HEIGHT));
+    let points = points(source, &enough, y);
+    let samples: u64 = fine.iter().map(|slice| u64::from(slice.n)).sum();
+    let censored: u64 = fine.iter().map(|slice| u64::from(slice.censored)).sum();
+    let [p50, p95] = [
+        |point: &ChartPoint| point.p50.as_ref().map(|one| one.y),
+        |point: &ChartPoint| point.p95.as_ref().map(|one| one.y),
+    ];
     Some(Chart {
         summary: summary(source, samples, &enough),
-        p50: median(source, &x, &y),
-        p95,
-        censored: censored_marks(source, &x),
-        limit_y: Some(y(source.limit_ms)),
+        p50: steps(source, &points, p50),
+        p95: steps(source, &points, p95),
+        censored: censored_marks(source),
+        limit_y: y(source.limit_ms),
         shades: source.incidents.iter().map(|incident| shade(source, incident)).collect(),
         heights: (0..=4).rev().map(|step| format::millis(quarter * f64::from(step))).collect(),
         times: times(source),
+        has_timeouts: censored > 0,
+        lengths: [source.cut.fine, source.cut.coarse].map(format::span),
         note: note(source, samples, censored, enough.len()),
         limit: format::millis(source.limit_ms),
+        points,
     })
 }
 
 fn x_of(source: &ChartSource<'_>, at: DateTime<Utc>) -> f64 {
-    let whole = micros(source.to - source.from).max(1.0);
-    (micros(at - source.from) / whole * WIDTH).clamp(0.0, WIDTH)
+    let whole = micros(source.cut.to - source.cut.from).max(1.0);
+    (micros(at - source.cut.from) / whole * WIDTH).clamp(0.0, WIDTH)
 }
 
-fn p95_mark(
-    source: &ChartSource<'_>,
-    slice: &LatencySlice,
-    x: &impl Fn(DateTime<Utc>) -> f64,
-    y: &impl Fn(f64) -> f64,
-) -> ChartMark {
-    let end = slice.at + source.coarse_length;
-    ChartMark {
-        x: round(x(slice.at)),
-        x2: round(x(end)),
-        y: round(y(slice.p95_ms)),
-        title: format!(
-            "{}: p95 {}, p50 {}, slowest {}, n = {}",
-            between(source, slice.at, end),
-            format::millis(slice.p95_ms),
-            format::millis(slice.p50_ms),
-            format::millis(slice.max_ms),
-            slice.n
-        ),
+/// Slices and windows by the moment at which each ends, the oldest first.
+fn points(source: &ChartSource<'_>, enough: &[&LatencySlice], y: impl Fn(f64) -> f64) -> Vec<ChartPoint> {
+    let figure = |ms: f64, n: u32| PointFigure { y: y(ms), said: format::millis(ms), n };
+    let mut points: BTreeMap<DateTime<Utc>, ChartPoint> = BTreeMap::new();
+    let empty =
+        |at| ChartPoint { x: round(x_of(source, at)), at: said_at(source, at), p50: None, p95: None, timeouts: 0 };
+    for slice in &source.latency.fine {
+        let end = end_of(source, slice);
+        let point = points.entry(end).or_insert_with(|| empty(end));
+        (point.p50, point.timeouts) = (Some(figure(slice.p50_ms, slice.n)), slice.censored);
     }
+    for window in enough {
+        points.entry(window.at).or_insert_with(|| empty(window.at)).p95 = Some(figure(window.p95_ms, window.n));
+    }
+    let skipped = points.len().saturating_sub(POINTS_MAX);
+    points.into_values().skip(skipped).collect()
 }
 
-/// The median's line, broken where nothing was measured between two slices.
-fn median(source: &ChartSource<'_>, x: &impl Fn(DateTime<Utc>) -> f64, y: &impl Fn(f64) -> f64) -> String {
-    let gap = source.fine_length.mul_f64(2.5);
-    let half = TimeDelta::from_std(source.fine_length / 2).unwrap_or_default();
+/// When a slice's figures are known; the one that is under way is as of now.
+fn end_of(source: &ChartSource<'_>, slice: &LatencySlice) -> DateTime<Utc> {
+    (slice.at + source.cut.fine).min(source.cut.to)
+}
+
+/// A line that holds each figure until the next point, and breaks where a point has none.
+fn steps(source: &ChartSource<'_>, points: &[ChartPoint], y: impl Fn(&ChartPoint) -> Option<f64>) -> String {
+    // Two slices without a point between them are a gap; a step is as long as a slice.
+    let step = x_of(source, source.cut.from + source.cut.fine) * 2.5;
     let mut path = String::new();
-    let mut last: Option<DateTime<Utc>> = None;
-    for slice in source.fine {
-        let joined = last.is_some_and(|last| (slice.at - last).to_std().is_ok_and(|between| between <= gap));
-        let (x, y) = (round(x(slice.at + half)), round(y(slice.p50_ms)));
-        // A lone slice has no neighbour to draw a line to; a length of nothing shows as a dot.
-        let written = if joined { write!(path, "L{x} {y}") } else { write!(path, "M{x} {y}h0") };
+    let mut last: Option<(f64, f64)> = None;
+    for point in points {
+        let Some(y) = y(point) else {
+            last = None;
+            continue;
+        };
+        let x = point.x;
+        let written = match last {
+            Some((before, height)) if x - before <= step && (height - y).abs() < f64::EPSILON => write!(path, "H{x}"),
+            Some((before, _)) if x - before <= step => write!(path, "H{x}V{y}"),
+            // A length of nothing shows as a dot where no other point follows.
+            _ => write!(path, "M{x} {y}h0"),
+        };
         debug_assert!(written.is_ok(), "a string takes every text");
-        last = Some(slice.at);
+        last = Some((x, y));
     }
     path
 }
 
-fn censored_marks(source: &ChartSource<'_>, x: &impl Fn(DateTime<Utc>) -> f64) -> Vec<ChartMark> {
-    let slices = source.fine.iter().filter(|slice| slice.censored > 0);
+fn censored_marks(source: &ChartSource<'_>) -> Vec<ChartMark> {
+    let slices = source.latency.fine.iter().filter(|slice| slice.censored > 0);
     slices
         .map(|slice| ChartMark {
-            x: round(x(slice.at)),
-            x2: round(x(slice.at + source.fine_length)),
+            x: round(x_of(source, slice.at)),
+            x2: round(x_of(source, end_of(source, slice))),
             y: 4.0,
             title: format!(
-                "{} of {} calls ran into the timeout, {}",
+                "{} of {} calls ran into the timeout in the {} before {}",
                 slice.censored,
                 slice.n,
-                between(source, slice.at, slice.at + source.fine_length)
+                format::span(source.cut.fine),
+                said_at(source, end_of(source, slice))
             ),
         })
         .collect()
 }
 
 fn shade(source: &ChartSource<'_>, incident: &Incident) -> Shade {
-    let end = incident.resolved_at.unwrap_or(source.to);
-    let (left, right) = (x_of(source, incident.opened_at), x_of(source, end));
+    let end = incident.resolved_at.unwrap_or(source.cut.to);
+    let (left, right) = (x_of(source, incident.since()), x_of(source, end));
     #[expect(clippy::cast_possible_truncation, reason = "both are within 0 and 1000")]
     let (x, width) = (left as i64, ((right - left) as i64).max(3));
     let clock = if is_of_one_day(source) { "%H:%M" } else { "%-d %b %H:%M" };
@@ -185,7 +227,7 @@ fn shade(source: &ChartSource<'_>, incident: &Incident) -> Shade {
             incident.signal.slug(),
             incident.severity.slug(),
             incident.reason,
-            incident.opened_at.format(clock)
+            incident.since().format(clock)
         ),
         href: format!("/incidents/{}", incident.id),
     }
@@ -193,33 +235,31 @@ fn shade(source: &ChartSource<'_>, incident: &Incident) -> Shade {
 
 /// Whether the clock alone tells moments apart.
 fn is_of_one_day(source: &ChartSource<'_>) -> bool {
-    source.to - source.from < CLOCK_ALONE
+    source.cut.to - source.cut.from < CLOCK_ALONE
 }
 
-/// A slice in words, such as `14:00–15:00 UTC`, `14 Nov 14:00–15:00 UTC` or `14 Nov–21 Nov`.
-fn between(source: &ChartSource<'_>, start: DateTime<Utc>, end: DateTime<Utc>) -> String {
-    if source.fine_length >= DAY && end - start > ONE_DAY {
-        return format!("{}–{}", start.format("%-d %b"), (end - ONE_DAY).format("%-d %b"));
+/// A moment in words, such as `14:05 UTC`, `Sat 14 Nov 14:00 UTC` or, of whole days, `Sat 14 Nov`: the day that is over then.
+fn said_at(source: &ChartSource<'_>, at: DateTime<Utc>) -> String {
+    match source.cut.fine {
+        length if length >= DAY => (at - TimeDelta::milliseconds(1)).format("%a %-d %b").to_string(),
+        length if length < Duration::from_mins(1) => at.format("%H:%M:%S UTC").to_string(),
+        _ if is_of_one_day(source) => at.format("%H:%M UTC").to_string(),
+        _ => at.format("%a %-d %b %H:%M UTC").to_string(),
     }
-    if source.fine_length >= DAY {
-        return start.format("%a %-d %b").to_string();
-    }
-    let first = if is_of_one_day(source) { "%H:%M" } else { "%a %-d %b %H:%M" };
-    format!("{}–{} UTC", start.format(first), end.format("%H:%M"))
 }
 
 fn times(source: &ChartSource<'_>) -> Vec<String> {
-    let whole = source.to - source.from;
-    let pattern = match source.fine_length {
+    let whole = source.cut.to - source.cut.from;
+    let pattern = match source.cut.fine {
         _ if is_of_one_day(source) => "%H:%M",
         length if length >= DAY => "%-d %b",
         _ => "%-d %b %H:%M",
     };
-    (0..TICKS).map(|tick| (source.from + whole * tick / (TICKS - 1)).format(pattern).to_string()).collect()
+    (0..TICKS).map(|tick| (source.cut.from + whole * tick / (TICKS - 1)).format(pattern).to_string()).collect()
 }
 
 fn summary(source: &ChartSource<'_>, samples: u64, enough: &[&LatencySlice]) -> String {
-    let worst = enough.iter().map(|slice| slice.p95_ms).fold(f64::NAN, f64::max);
+    let worst = enough.iter().map(|window| window.p95_ms).fold(f64::NAN, f64::max);
     let said =
         if worst.is_nan() { "too few for p95".to_owned() } else { format!("highest p95 {}", format::millis(worst)) };
     format!(
@@ -230,14 +270,14 @@ fn summary(source: &ChartSource<'_>, samples: u64, enough: &[&LatencySlice]) -> 
 }
 
 fn note(source: &ChartSource<'_>, samples: u64, censored: u64, enough: usize) -> String {
-    let slice = format::span(source.coarse_length);
+    let [slice, window] = [source.cut.fine, source.cut.coarse].map(format::span);
     let p95 = if enough == 0 {
-        format!("p95 is not drawn: no {slice} holds {P95_SAMPLES_MIN} samples")
+        format!("p95 is not drawn: no {window} hold {P95_SAMPLES_MIN} samples")
     } else {
-        format!("p95 over {slice} each, drawn where n ≥ {P95_SAMPLES_MIN}")
+        format!("p95 over the {window} before each point, drawn where n ≥ {P95_SAMPLES_MIN}")
     };
     let timeouts = if censored == 0 { String::new() } else { format!(" · {censored} ran into the timeout") };
-    format!("n = {} · median over {} each · {p95}{timeouts}", format::count(samples), format::span(source.fine_length))
+    format!("n = {} · median over the {slice} before each point · {p95}{timeouts}", format::count(samples))
 }
 
 /// The next round figure: 1, 2, 2.5 or 5 times a power of ten.
@@ -259,61 +299,69 @@ fn round(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::ranges::Grain;
 
-    fn slice(minute: i64, n: u32, p95_ms: f64) -> LatencySlice {
-        let at = DateTime::UNIX_EPOCH + TimeDelta::minutes(minute);
-        LatencySlice { at, n, p50_ms: 100.0, p95_ms, max_ms: 900.0, censored: 0 }
+    fn minute(minute: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::minutes(minute)
+    }
+
+    fn slice(at: i64, n: u32, p95_ms: f64) -> LatencySlice {
+        LatencySlice { at: minute(at), n, p50_ms: 100.0, p95_ms, max_ms: 900.0, censored: 0 }
+    }
+
+    fn drawn(cut: Cut, fine: &[LatencySlice], trailing: &[LatencySlice]) -> Chart {
+        let latency = LatencyCut { fine: fine.to_vec(), coarse: Vec::new(), trailing: trailing.to_vec() };
+        chart(&ChartSource { cut, latency: &latency, limit_ms: 800.0, incidents: &[] }).unwrap()
+    }
+
+    fn cut(length: TimeDelta, fine: Duration, coarse: Duration) -> Cut {
+        Cut { grain: Grain::Beats, from: minute(0), to: minute(0) + length, fine, coarse }
     }
 
     #[test]
-    fn p95_needs_its_samples_and_the_median_breaks_at_gaps() {
+    fn p95_needs_its_samples_and_lines_break_at_gaps() {
+        let [five, half] = [5, 30].map(Duration::from_mins);
         let fine = [slice(0, 10, 200.0), slice(5, 10, 200.0), slice(40, 10, 200.0)];
-        let coarse = [slice(0, 60, 300.0), slice(30, 20, 5_000.0)];
-        let chart = chart(&ChartSource {
-            from: DateTime::UNIX_EPOCH,
-            to: DateTime::UNIX_EPOCH + TimeDelta::hours(1),
-            fine: &fine,
-            fine_length: Duration::from_secs(300),
-            coarse: &coarse,
-            coarse_length: Duration::from_secs(1_800),
-            limit_ms: 800.0,
-            incidents: &[],
-        })
-        .unwrap();
-        assert_eq!(chart.p95.len(), 1, "the slice with 20 samples draws no p95");
+        let trailing = [slice(10, 20, 5_000.0), slice(45, 60, 300.0)];
+        let chart = drawn(cut(TimeDelta::hours(1), five, half), &fine, &trailing);
+        assert_eq!(chart.p95, "M750 168h0", "the window with 20 samples draws no p95");
         assert_eq!(chart.p50.matches('M').count(), 2, "the line breaks where nothing was measured");
         assert_eq!(chart.heights, ["1.00 s", "750 ms", "500 ms", "250 ms", "0.0 ms"]);
         assert!(chart.note.starts_with("n = 30 ·"), "{}", chart.note);
+        let read: Vec<_> = chart.points.iter().map(|point| (&*point.at, point.p95.is_some())).collect();
+        let expected = [("00:05 UTC", false), ("00:10 UTC", false), ("00:45 UTC", true)];
+        assert_eq!(read, expected, "each point stands at the end of its slice");
+    }
+
+    #[test]
+    fn nothing_rises_before_its_cause() {
+        let five = Duration::from_mins(5);
+        // Slow from minute 20 on: the slice that begins there is the first to know, and knows it at its end.
+        let fine: Vec<_> = (0..12)
+            .map(|n| LatencySlice { p50_ms: if n < 4 { 100.0 } else { 700.0 }, ..slice(n * 5, 10, 0.0) })
+            .collect();
+        let trailing: Vec<_> = (1..=12).map(|n| slice(n * 5, 60, if n < 5 { 120.0 } else { 750.0 })).collect();
+        let chart = drawn(cut(TimeDelta::hours(1), five, Duration::from_mins(30)), &fine, &trailing);
+        let rise = |path: &str| path.split('V').next().and_then(|flat| flat.rsplit('H').next()?.parse::<f64>().ok());
+        let fault = 20.0 / 60.0 * WIDTH;
+        for path in [&chart.p50, &chart.p95] {
+            let x = rise(path).unwrap();
+            assert!(x >= fault && x <= fault + 5.1 / 60.0 * WIDTH, "rises at {x}, the fault is at {fault}: {path}");
+            assert!(!path.contains('L'), "a slope would begin before its end: {path}");
+        }
     }
 
     #[test]
     fn long_charts_say_the_day() {
-        let hours = |hours: u64| Duration::from_secs(3_600 * hours);
+        let hours = |hours: u64| Duration::from_hours(hours);
         let rows = [
-            (1, hours(1), hours(1), "00:00", "00:00–01:00 UTC", "within a day the clock is enough"),
-            (7, hours(1), hours(1), "1 Jan 00:00", "Thu 1 Jan 00:00–01:00 UTC", "a week needs both"),
-            (30, hours(24), hours(24), "1 Jan", "Thu 1 Jan", "a month of whole days needs the day"),
-            (90, hours(24), hours(168), "1 Jan", "1 Jan–7 Jan", "slices of a week say their first and last day"),
+            (1, hours(1), "00:00", "01:00 UTC", "within a day the clock is enough"),
+            (7, hours(1), "1 Jan 00:00", "Thu 1 Jan 01:00 UTC", "a week needs both"),
+            (30, hours(24), "1 Jan", "Thu 1 Jan", "a month of whole days needs the day"),
         ];
-        for (days, fine_length, coarse_length, tick, said, sentence) in rows {
-            let slices = [slice(0, 100, 300.0)];
-            let chart = chart(&ChartSource {
-                from: DateTime::UNIX_EPOCH,
-                to: DateTime::UNIX_EPOCH + TimeDelta::days(days),
-                fine: &slices,
-                fine_length,
-                coarse: &slices,
-                coarse_length,
-                limit_ms: 800.0,
-                incidents: &[],
-            })
-            .unwrap();
-            assert_eq!(chart.times[0], tick, "{sentence}");
-            assert!(
-                chart.p95[0].title.starts_with(&format!("{said}: p95 300 ms")),
-                "{sentence}: {}",
-                chart.p95[0].title
-            );
+        for (days, fine, tick, said, sentence) in rows {
+            let chart = drawn(cut(TimeDelta::days(days), fine, fine), &[slice(0, 100, 300.0)], &[]);
+            assert_eq!((&*chart.times[0], &*chart.points[0].at), (tick, said), "{sentence}");
         }
     }
 

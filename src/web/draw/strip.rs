@@ -48,6 +48,14 @@ impl Strip {
     }
 }
 
+impl Strip {
+    /// The counts in words, and each run that was not good, the latest first: what titles say without a pointer.
+    pub(crate) fn around(&self) -> String {
+        let counts = self.summary.trim_start_matches("last ");
+        std::iter::once(counts).chain(self.runs.iter().map(|run| &*run.title)).collect::<Vec<_>>().join("; ")
+    }
+}
+
 fn x_of(marks: &[BeatMark], at: usize) -> usize {
     (STRIP_LEN - marks.len() + at) * STEP
 }

@@ -20,8 +20,8 @@ pub(crate) struct MonitorQuery {
 /// What is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choices {
-    /// Of durations.
-    pub range: Range,
+    /// Of durations; none: the one that suits the monitor.
+    pub range: Option<Range>,
     pub heat: HeatDays,
     /// Of canaries; none: the one that suits the monitor.
     pub board: Option<Range>,
@@ -39,14 +39,15 @@ impl Choices {
     /// What an address asks for; what it does not name, or names wrongly, is as always.
     pub(crate) fn of(asked: &MonitorQuery) -> Self {
         Self {
-            range: asked.range.as_deref().and_then(Range::from_slug).unwrap_or(Range::ThreeHours),
+            range: asked.range.as_deref().and_then(Range::from_slug),
             heat: asked.heat.as_deref().and_then(HeatDays::from_slug).unwrap_or_default(),
             board: asked.board.as_deref().and_then(BoardCut::range),
         }
     }
 
-    pub(crate) fn ranges(self) -> Vec<ChoiceLink> {
-        let link = |range: Range| Self { range, ..self }.link("latency", range.slug(), range == self.range);
+    /// `shown`: the range that is drawn.
+    pub(crate) fn ranges(self, shown: Range) -> Vec<ChoiceLink> {
+        let link = |range: Range| Self { range: Some(range), ..self }.link("latency", range.slug(), range == shown);
         Range::ALL.map(link).into()
     }
 
@@ -65,7 +66,8 @@ impl Choices {
     fn link(self, part: &str, name: &'static str, chosen: bool) -> ChoiceLink {
         let heat = if self.heat == HeatDays::default() { "" } else { self.heat.slug() };
         let board = self.board.map_or("", Range::slug);
-        let query = Query(&[("range", self.range.slug()), ("heat", heat), ("board", board)]);
+        let range = self.range.map_or("", Range::slug);
+        let query = Query(&[("range", range), ("heat", heat), ("board", board)]);
         ChoiceLink { name, href: format!("?{query}#{part}"), chosen }
     }
 }

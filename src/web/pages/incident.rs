@@ -25,6 +25,7 @@ use crate::web::draw::glyph::{self, Glyph};
 use crate::web::format::{self, Timestamp};
 use crate::web::forms;
 use crate::web::guard::{self, Visit};
+use crate::web::pages::around::{self, Around};
 use crate::web::pages::deliveries::{self, DeliveryRow};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
@@ -62,6 +63,8 @@ struct IncidentPage {
     transcripts: usize,
     /// Lists of the canaries that it is about, as they were and as they came.
     moved: Vec<MovedPart>,
+    /// Its signal around that time; none where nothing is kept of it.
+    around: Option<Around>,
     /// Whether the database does not answer.
     away: bool,
     /// The name that the visitor gave last.
@@ -87,6 +90,9 @@ struct IncidentHead {
     glyph: Glyph,
     severity: &'static str,
     summary: String,
+    /// The first failed beat that led to it.
+    since: Timestamp,
+    /// When it was confirmed.
     opened: Timestamp,
     ended: Option<Ended>,
     lasted: String,
@@ -160,11 +166,16 @@ pub(crate) async fn page(
         return unknown::away(&state, visit);
     };
     let of_record = incident.clone();
-    let moved = if away { Ok(Vec::new()) } else { then_and_now::of_incident(&state, &incident, now).await };
+    let (moved, around) = if away {
+        (Ok(Vec::new()), Ok(None))
+    } else {
+        tokio::join!(then_and_now::of_incident(&state, &incident, now), around::of_incident(&state, &incident, now))
+    };
     let mut page = told(&state, visit, incident, now);
     if !away {
         add_kept(&state, &mut page, &of_record, now).await;
         page.moved = moved.unwrap_or_default();
+        page.around = around.ok().flatten();
     }
     page.away = away;
     page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
@@ -277,6 +288,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         why: String::new(),
         transcripts: 0,
         moved: Vec::new(),
+        around: None,
         away: false,
         actor: String::new(),
         lengths: LENGTHS,
@@ -288,7 +300,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
 }
 
 fn head(incident: &Incident, now: DateTime<Utc>) -> IncidentHead {
-    let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
+    let lasted = incident.resolved_at.unwrap_or(now) - incident.since();
     let open = incident.resolved_at.is_none();
     IncidentHead {
         signal: incident.signal.slug(),
@@ -296,6 +308,7 @@ fn head(incident: &Incident, now: DateTime<Utc>) -> IncidentHead {
         glyph: if open { glyph::of_severity(incident.severity) } else { Glyph { name: "right" } },
         severity: incident.severity.slug(),
         summary: incident.summary.clone(),
+        since: Timestamp::new(incident.since(), now),
         opened: Timestamp::new(incident.opened_at, now),
         ended: incident.resolved_at.map(|at| ended(at, incident.resolve_cause.as_ref(), now)),
         lasted: format::span(lasted.to_std().unwrap_or_default()),
@@ -374,6 +387,6 @@ fn from_live(state: &WebState, id: &str) -> Option<Incident> {
         resolve_cause: None,
         acknowledged: None,
         sequence: 0,
-        course: Course { flapping: open.flapping, ..Course::default() },
+        course: Course { flapping: open.flapping, began_at: Some(open.since), ..Course::default() },
     })
 }

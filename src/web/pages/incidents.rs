@@ -50,7 +50,8 @@ pub(crate) struct IncidentRow {
     pub signal: &'static str,
     pub reason: &'static str,
     pub summary: String,
-    pub opened: Timestamp,
+    /// The first failed beat that led to it.
+    pub since: Timestamp,
     /// Such as `open` or `recovered after 26 min`.
     pub state: String,
     pub open: bool,
@@ -115,11 +116,11 @@ fn list(
 /// `quiet` is why nobody is told of it just now, where that is known.
 pub(crate) fn row(incident: Incident, quiet: Option<&TellingHold>, now: DateTime<Utc>) -> IncidentRow {
     let open = incident.resolved_at.is_none();
-    let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
+    let lasted = incident.resolved_at.unwrap_or(now) - incident.since();
     let lasted = format::span(lasted.to_std().unwrap_or_default());
     let state = match (&incident.resolve_cause, &incident.acknowledged) {
         (Some(cause), _) => format!("{} after {lasted}", format::spaced(cause.slug())),
-        (None, Some((actor, _))) => format!("open for {lasted}, taken by {actor}"),
+        (None, Some((actor, _))) => format!("open for {lasted}, acknowledged by {actor}"),
         (None, None) => format!("open for {lasted}"),
     };
     let quiet = quiet.map(|hold| format!(", quiet: {}", hold.said())).unwrap_or_default();
@@ -130,8 +131,8 @@ pub(crate) fn row(incident: Incident, quiet: Option<&TellingHold>, now: DateTime
         monitor: incident.monitor.to_string(),
         signal: incident.signal.slug(),
         reason: incident.reason.slug(),
+        since: Timestamp::new(incident.since(), now),
         summary: incident.summary,
-        opened: Timestamp::new(incident.opened_at, now),
         state: format!("{state}{quiet}"),
         open,
     }
@@ -160,7 +161,7 @@ fn from_live(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Vec
                 signal: signal.signal.slug(),
                 reason: incident.reason.slug(),
                 summary: incident.summary.clone(),
-                opened: Timestamp::new(incident.opened_at, now),
+                since: Timestamp::new(incident.since, now),
                 state: incident.quiet.as_ref().map_or("open".to_owned(), |by| format!("open, quiet: {by}")),
                 open: true,
             });

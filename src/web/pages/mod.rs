@@ -16,10 +16,12 @@ pub(crate) mod monitor;
 pub(crate) mod board;
 pub(crate) mod moved;
 pub(crate) mod then_and_now;
+pub(crate) mod around;
 pub(crate) mod why;
 pub(crate) mod armed;
 pub(crate) mod uptime;
 
+pub(crate) mod folds;
 pub(crate) mod probe;
 pub(crate) mod signals;
 pub(crate) mod footprint;

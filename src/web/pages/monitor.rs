@@ -26,6 +26,7 @@ use crate::web::guard::{self, Visit};
 use crate::web::pages::board::{self, BoardPart, BoardPast};
 use crate::web::pages::choices::{ChoiceLink, Choices, MonitorQuery};
 use crate::web::pages::fleet::{self, P95};
+use crate::web::pages::folds::{self, Folds};
 use crate::web::pages::footprint::{self, FootprintPart};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
@@ -56,6 +57,9 @@ struct MonitorPage {
     notices: Notices,
     figures: FiguresPanel,
     signals: Vec<SignalLine>,
+    /// Names of the signals that are quiet, in one line.
+    quiet: String,
+    folds: Folds,
     latency: LatencyPanel,
     heat: HeatPanel,
     /// None where it declares no canary.
@@ -163,33 +167,52 @@ pub(crate) async fn page(
     let fleet = state.fleet_now();
     let declared = fleet.monitor(&view.id).map(|monitor| &**monitor);
     let choices = Choices::of(&asked);
-    let cut = ranges::cut(choices.range, view.declared.every, declared.map_or(1, Monitor::per_beat), now);
+    let range = match choices.range {
+        Some(range) => range,
+        // A chart without its database shows nothing in any case.
+        None => {
+            let first_seen = state.ask(state.store.first_seen(&view.id)).await.ok().flatten();
+            ranges::fitting(view.declared.every, first_seen, now)
+        }
+    };
+    let cut = ranges::cut(range, view.declared.every, declared.map_or(1, Monitor::per_beat), now);
     let (kept, board) = tokio::join!(
         kept(&state, &view.id, cut, choices.heat),
         board_past(&state, &view, declared, choices.board, now)
     );
     let away = kept.is_err() || board.is_err();
     let (mut kept, board) = (kept.unwrap_or_default(), board.ok().flatten());
+    let tools = tools::tell(&view, locked(&state, &view), std::mem::take(&mut kept.listings), now);
+    let signals = signals::lines(&view, &fleet, now);
+    let uptimes = uptime::cells(&kept.past.uptimes, !view.canaries.is_empty());
+    let heat = heated(&view, &kept, choices.heat, now);
+    let footprint = footprint::tell(&view, declared, now);
     let page = MonitorPage {
         frame: Frame::new(&state, visit, now, "fleet", view.declared.name.clone())
             .watching(format!("monitor:{}", view.id)),
         id: view.id.to_string(),
         head: head(&view, now),
         notices: notices(&view, &asked, &fleet, now),
-        tools: tools::tell(&view, locked(&state, &view), std::mem::take(&mut kept.listings), now),
-        signals: signals::lines(&view, &fleet, now),
-        figures: FiguresPanel {
-            figures: figures(&view, away),
-            strip: Strip::new(&view.strip),
-            uptimes: uptime::cells(&kept.past.uptimes, !view.canaries.is_empty()),
+        quiet: quiet(&signals),
+        folds: Folds {
+            signals: folds::signals(&signals),
+            uptime: folds::uptime(&uptimes),
+            heat: folds::heat(heat.as_ref()),
+            probe: folds::probe(&view),
+            tools: folds::tools(&tools),
+            beats: folds::beats(kept.beats.iter().map(|line| &*line.verdict)),
+            footprint: folds::footprint(&footprint),
         },
-        latency: LatencyPanel { ranges: choices.ranges(), chart: drawn(&view, &kept, cut) },
-        heat: HeatPanel { links: choices.heats(), heat: heated(&view, &kept, choices.heat, now) },
+        tools,
+        signals,
+        figures: FiguresPanel { figures: figures(&view, away), strip: Strip::new(&view.strip), uptimes },
+        latency: LatencyPanel { ranges: choices.ranges(range), chart: drawn(&view, &kept, cut) },
+        heat: HeatPanel { links: choices.heats(), heat },
         board: (!view.canaries.is_empty())
             .then(|| board::tell(&view, declared, &fleet.provenance, board.as_ref(), choices, now)),
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
         transcript: kept.transcript.map(|line| transcripts::link(line, now)),
-        footprint: footprint::tell(&view, declared, now),
+        footprint,
         beats: kept.beats.into_iter().map(|line| beat_row(line, now)).collect(),
         incidents: kept.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, None, now)).collect(),
         away,
@@ -197,6 +220,11 @@ pub(crate) async fn page(
         place: fleet.provenance.shown(view.declared.line),
     };
     show(StatusCode::OK, &page)
+}
+
+fn quiet(signals: &[SignalLine]) -> String {
+    let quiet = signals.iter().filter(|line| !line.is_loud());
+    quiet.map(|line| line.signal).collect::<Vec<_>>().join(", ")
 }
 
 fn head(view: &MonitorView, now: DateTime<Utc>) -> MonitorHead {
@@ -263,12 +291,8 @@ async fn board_past(
 
 fn drawn(view: &MonitorView, kept: &StoredPart, cut: Cut) -> Option<Chart> {
     chart::chart(&chart::ChartSource {
-        from: cut.from,
-        to: cut.to,
-        fine: &kept.past.fine,
-        fine_length: cut.fine,
-        coarse: &kept.past.coarse,
-        coarse_length: cut.coarse,
+        cut,
+        latency: &kept.past.latency,
         limit_ms: view.latency.limit_ms,
         incidents: &kept.shaded,
     })

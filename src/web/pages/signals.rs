@@ -36,6 +36,13 @@ pub(crate) struct IncidentLine {
     pub severity: &'static str,
 }
 
+impl SignalLine {
+    /// Whether it is more than quiet: such a one stands in plain sight.
+    pub(crate) fn is_loud(&self) -> bool {
+        self.phase != Phase::Quiet.slug() || !self.held.is_empty()
+    }
+}
+
 pub(crate) fn lines(view: &MonitorView, fleet: &Fleet, now: DateTime<Utc>) -> Vec<SignalLine> {
     let monitor = fleet.monitor(&view.id);
     view.signals

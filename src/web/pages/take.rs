@@ -25,7 +25,7 @@ struct TakePage {
     id: String,
     summary: String,
     severity: &'static str,
-    opened_at: Timestamp,
+    since: Timestamp,
     /// Who has it, and since when.
     taken: Option<(String, Timestamp)>,
     ended: Option<Timestamp>,
@@ -108,10 +108,10 @@ fn shown(state: &WebState, visit: Visit, incident: Incident, receiver: &str, sai
     let now = Utc::now();
     let page = TakePage {
         frame: Frame::new(state, visit, now, "incidents", format!("Take {}", incident.monitor)),
+        since: Timestamp::new(incident.since(), now),
         id: incident.id,
         summary: incident.summary,
         severity: incident.severity.slug(),
-        opened_at: Timestamp::new(incident.opened_at, now),
         taken: incident.acknowledged.map(|(who, at)| (who, Timestamp::new(at, now))),
         ended: incident.resolved_at.map(|at| Timestamp::new(at, now)),
         receiver: receiver.to_owned(),

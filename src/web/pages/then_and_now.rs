@@ -30,7 +30,7 @@ pub(crate) async fn of_incident(
     let fleet = state.fleet_now();
     let declared = fleet.monitor(&incident.monitor).filter(|_| incident.signal == Signal::Quality);
     let Some(monitor) = declared else { return Ok(Vec::new()) };
-    let since = incident.course.since.unwrap_or(incident.opened_at);
+    let since = incident.since();
     let end = incident.resolved_at.unwrap_or(now);
     let (before, during) = tokio::join!(
         state.ask(state.store.asked(&monitor.id, since - LOOK_BACK, since)),
