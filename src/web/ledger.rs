@@ -9,6 +9,7 @@ use serde::Serialize;
 use url::form_urlencoded;
 
 use crate::domain::paging::delivery::DeliveryState;
+use crate::domain::paging::notification::Event;
 use crate::store::read::ledger::{DeliveryFilter, DeliveryLine};
 use crate::store::read::pages::PAGE_ROWS;
 use crate::web::format::Query;
@@ -23,7 +24,17 @@ const VALUE_CHARS_MAX: usize = 200;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeliveryList {
     deliveries: Vec<LedgerBody>,
+    /// How many fit in each state, whatever `state` asks for; of the latest 10,000 that fit.
+    counts: DeliveryCounts,
     next: Option<String>,
+}
+
+/// Deliveries by state.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DeliveryCounts {
+    pending: u64,
+    sent: u64,
+    dead: u64,
 }
 
 /// A delivery, without its tries.
@@ -52,6 +63,8 @@ struct LedgerBody {
     delivery: DeliveryBody,
     /// Its incident; null where it is about none.
     incident: Option<String>,
+    /// The monitor that it is about; null where it is about none.
+    monitor: Option<String>,
     tries: Vec<AttemptBody>,
 }
 
@@ -80,6 +93,10 @@ pub(crate) struct DeliveryQuery {
     pub incident: String,
     /// Only to this receiver; empty: all.
     pub receiver: String,
+    /// Only about this monitor; empty: all.
+    pub monitor: String,
+    /// Only of this event, such as `incident.opened`; empty: all.
+    pub kind: String,
     /// `pending`, `sent`, `dead`; empty: all.
     pub state: String,
     /// Only what came to be at this moment or later.
@@ -90,7 +107,7 @@ pub(crate) struct DeliveryQuery {
     pub before: String,
     /// What came of a form of the page, in a word.
     pub said: String,
-    /// Whether it names a state or a moment that cannot be read.
+    /// Whether it names a state, a kind or a moment that cannot be read.
     pub is_lost: bool,
 }
 
@@ -105,12 +122,14 @@ impl DeliveryQuery {
                 _ if value.is_empty() => {}
                 "incident" => asked.incident = value,
                 "receiver" => asked.receiver = value,
+                "monitor" => asked.monitor = value,
+                "kind" if Event::from_slug(&value).is_some() => asked.kind = value,
                 "before" => asked.before = value,
                 "said" => asked.said = value,
                 "state" if DeliveryState::from_slug(&value).is_some() => asked.state = value,
                 "from" if moment(&value).is_some() => asked.from = moment(&value),
                 "to" if moment(&value).is_some() => asked.to = moment(&value),
-                "state" | "from" | "to" => asked.is_lost = true,
+                "state" | "kind" | "from" | "to" => asked.is_lost = true,
                 _ => {}
             }
         }
@@ -125,11 +144,18 @@ impl DeliveryQuery {
             incident: some(&self.incident),
             notification: None,
             receiver: some(&self.receiver),
+            monitor: some(&self.monitor),
+            event: Event::from_slug(&self.kind).map(Event::slug),
             state: DeliveryState::from_slug(&self.state),
             from: self.from,
             to: self.to,
             after: some(&self.before),
         }
+    }
+
+    /// The same with another state, from the newest.
+    pub(crate) fn in_state(&self, state: &str) -> String {
+        Self { state: state.to_owned(), ..self.clone() }.after("")
     }
 
     /// The address of the page that follows a delivery.
@@ -139,6 +165,8 @@ impl DeliveryQuery {
         let pairs = [
             ("incident", self.incident.as_str()),
             ("receiver", &self.receiver),
+            ("monitor", &self.monitor),
+            ("kind", &self.kind),
             ("state", &self.state),
             ("from", &from),
             ("to", &to),
@@ -161,25 +189,28 @@ pub(crate) fn moment(text: &str) -> Option<DateTime<Utc>> {
     whole.or_else(|_| field()).ok()
 }
 
-/// `GET /api/v1/deliveries`: `incident`, `receiver`, `state`, `from`, `to` and `before` as filters.
+/// `GET /api/v1/deliveries`: `incident`, `receiver`, `monitor`, `kind`, `state`, `from`, `to` and `before` as filters.
 pub(crate) async fn list(
     State(state): State<WebState>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<DeliveryList>, Problem> {
     let asked = DeliveryQuery::parse(query.as_deref().unwrap_or_default());
     if asked.is_lost {
-        let why = "a state is pending, sent or dead; `from` and `to` are moments such as 2026-11-25T09:00:00Z";
+        let why = "a state is pending, sent or dead; a kind is an event such as incident.opened; `from` and `to` are moments such as 2026-11-25T09:00:00Z";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, why));
     }
     let lines = state.ask(state.store.deliveries(&asked.filter())).await?;
     let mut tries = state.ask(state.store.attempts(&lines)).await?;
+    let [pending, sent, dead] = state.ask(state.store.delivery_counts(&asked.filter())).await?;
     let next = next(&lines).map(str::to_owned);
     let body = |line: DeliveryLine| LedgerBody {
         incident: line.incident.clone(),
+        monitor: line.monitor.clone(),
         tries: tries.remove(&line.id).unwrap_or_default().into_iter().map(attempt_body).collect(),
         delivery: delivery_body(line),
     };
-    Ok(Json(DeliveryList { deliveries: lines.into_iter().map(body).collect(), next }))
+    let counts = DeliveryCounts { pending, sent, dead };
+    Ok(Json(DeliveryList { deliveries: lines.into_iter().map(body).collect(), counts, next }))
 }
 
 #[cfg(test)]
@@ -191,7 +222,14 @@ mod tests {
         let rows = [
             ("", "", false, "everything"),
             ("receiver=oncall&state=dead", "receiver=oncall&state=dead&before=x", false, "a receiver's given up"),
+            (
+                "monitor=docs&kind=incident.opened",
+                "monitor=docs&kind=incident.opened&before=x",
+                false,
+                "of one monitor",
+            ),
             ("state=lost", "", true, "a state that there is not"),
+            ("kind=opened", "", true, "no event"),
             ("from=yesterday", "", true, "no moment"),
             ("from=&to=", "", false, "a form's empty fields"),
             ("from=2026-11-25T09:00", "from=2026-11-25T09%3A00%3A00Z&before=x", false, "a browser's moment is UTC"),

@@ -14,6 +14,9 @@ pub enum DeliveryState {
 }
 
 impl DeliveryState {
+    /// Every state, in the order of a delivery's life.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Sent, Self::Dead];
+
     /// The word stored and shown.
     pub const fn slug(self) -> &'static str {
         match self {
@@ -25,7 +28,7 @@ impl DeliveryState {
 
     /// The state a stored word stands for.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Pending, Self::Sent, Self::Dead].into_iter().find(|state| state.slug() == slug)
+        Self::ALL.into_iter().find(|state| state.slug() == slug)
     }
 }
 

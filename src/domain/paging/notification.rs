@@ -111,6 +111,11 @@ impl Event {
         Self::DrillOver,
     ];
 
+    /// The event a word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.slug() == slug)
+    }
+
     /// The word used in webhook and table.
     pub const fn slug(self) -> &'static str {
         match self {

@@ -15,6 +15,9 @@ use crate::store::values::error::StoreError;
 /// Tries shown of one delivery, the latest: what is tried for a whole day is tried some hundred times.
 pub const ATTEMPTS_SHOWN: u32 = 20;
 
+/// Deliveries that are counted for one filter: past these a count says nothing more, and takes long.
+pub const COUNTED_MAX: u32 = 10_000;
+
 /// Which deliveries a list wants; each part that is there has to fit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeliveryFilter {
@@ -26,6 +29,10 @@ pub struct DeliveryFilter {
     pub notification: Option<String>,
     /// Only to this receiver.
     pub receiver: Option<String>,
+    /// Only about this monitor.
+    pub monitor: Option<String>,
+    /// Only of this event, such as `incident.opened`.
+    pub event: Option<&'static str>,
     /// Only in this state.
     pub state: Option<DeliveryState>,
     /// Only what came to be at this moment or later.
@@ -57,6 +64,8 @@ pub struct DeliveryLine {
     pub notification: String,
     /// Its incident, where it has one.
     pub incident: Option<String>,
+    /// The monitor that it is about; none where it is about Serin or nobody's.
+    pub monitor: Option<String>,
     /// Such as `incident.opened`.
     pub event: String,
     /// Its place in the incident.
@@ -108,12 +117,14 @@ macro_rules! deliveries {
             "d.created_at, CASE WHEN d.state = 'pending' THEN d.next_at END, d.attempts, a.ended_at, ",
             "CASE a.ended WHEN 'accepted' THEN 'ok' ELSE a.note END, ",
             "NOT EXISTS (SELECT 1 FROM incidents i WHERE i.id = d.incident AND i.resolved_at IS NULL), ",
-            "NULLIF(d.group_key, ''), (SELECT COUNT(*) FROM deliveries t WHERE t.batch = d.batch AND t.id <> d.id) ",
+            "NULLIF(d.group_key, ''), (SELECT COUNT(*) FROM deliveries t WHERE t.batch = d.batch AND t.id <> d.id), ",
+            "NULLIF(n.monitor, '') ",
             "FROM deliveries d JOIN notifications n ON n.id = d.notification ",
             "LEFT JOIN attempts a ON a.delivery = d.id ",
             "AND a.number = (SELECT MAX(number) FROM attempts WHERE delivery = d.id) WHERE ",
             $condition,
             " AND ($2 IS NULL OR d.receiver = $2) AND ($3 IS NULL OR d.state = $3) AND d.created_at >= $4 ",
+            "AND ($8 IS NULL OR n.monitor = $8) AND ($9 IS NULL OR n.event = $9) ",
             "AND d.created_at < $5 AND ($6 IS NULL OR (d.created_at, d.id) < ",
             "((SELECT created_at FROM deliveries WHERE id = $6), $6)) ",
             "ORDER BY d.created_at DESC, d.id DESC LIMIT $1"
@@ -142,9 +153,43 @@ impl Readers {
             .bind(filter.to.map_or(i64::MAX, |to| to.timestamp_micros()))
             .bind(&filter.after)
             .bind(key)
+            .bind(&filter.monitor)
+            .bind(filter.event)
             .fetch_all(&self.readers)
             .await?;
         rows.iter().map(delivery_line).collect()
+    }
+
+    /// How many deliveries a filter fits in each state, whatever state it asks for, as pending, sent and dead; of the latest
+    /// [`COUNTED_MAX`] that fit.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn delivery_counts(&self, filter: &DeliveryFilter) -> Result<[u64; 3], StoreError> {
+        let rows = sqlx::query(
+            "SELECT state, COUNT(*) FROM (SELECT d.state FROM deliveries d JOIN notifications n ON n.id = d.notification \
+             WHERE ($2 IS NULL OR d.receiver = $2) AND ($3 IS NULL OR d.incident = $3) AND ($4 IS NULL OR n.monitor = $4) \
+             AND ($5 IS NULL OR n.event = $5) AND d.created_at >= $6 AND d.created_at < $7 \
+             ORDER BY d.created_at DESC LIMIT $1) GROUP BY state",
+        )
+        .bind(COUNTED_MAX)
+        .bind(&filter.receiver)
+        .bind(&filter.incident)
+        .bind(&filter.monitor)
+        .bind(filter.event)
+        .bind(filter.from.map_or(i64::MIN, |from| from.timestamp_micros()))
+        .bind(filter.to.map_or(i64::MAX, |to| to.timestamp_micros()))
+        .fetch_all(&self.readers)
+        .await?;
+        let mut counts = [0; 3];
+        for row in &rows {
+            let (state, count): (String, i64) = (row.try_get(0)?, row.try_get(1)?);
+            let place = DeliveryState::ALL.iter().position(|one| one.slug() == state);
+            if let Some(counted) = place.and_then(|place| counts.get_mut(place)) {
+                *counted = count.unsigned_abs();
+            }
+        }
+        Ok(counts)
     }
 
     /// The latest tries of these deliveries, at most [`ATTEMPTS_SHOWN`] each, the first made first; by delivery.
@@ -195,5 +240,6 @@ fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
         is_over: row.try_get(13)?,
         group_key: row.try_get(14)?,
         together_with: row.try_get(15)?,
+        monitor: row.try_get(16)?,
     })
 }

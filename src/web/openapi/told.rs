@@ -4,6 +4,7 @@ use schemars::SchemaGenerator;
 use serde_json::json;
 
 use crate::domain::paging::delivery::DeliveryState;
+use crate::domain::paging::notification::Event;
 use crate::hindsight::body::WhyBody;
 use crate::web::openapi::operation::{Operation, number, one_of, schema, text};
 use crate::web::{ledger, receivers, replay};
@@ -51,18 +52,20 @@ pub(crate) fn of_why(schemas: &mut SchemaGenerator) -> [Operation; 2] {
 }
 
 pub(crate) fn of_deliveries(schemas: &mut SchemaGenerator) -> Operation {
-    let states = [DeliveryState::Pending, DeliveryState::Sent, DeliveryState::Dead];
+    let states = DeliveryState::ALL;
     let moment = || json!({ "type": "string", "format": "date-time" });
     Operation {
         query: vec![
             ("incident", "Only of this incident.", text()),
             ("receiver", "Only to this receiver.", text()),
+            ("monitor", "Only about this monitor.", text()),
+            ("kind", "Only of this event.", one_of(&Event::ALL.map(Event::slug))),
             ("state", "Only in this state.", one_of(&states.map(DeliveryState::slug))),
             ("from", "Only what came to be at this moment or later.", moment()),
             ("to", "Only what came to be before this moment.", moment()),
             ("before", "The `next` of the page before, empty to begin.", text()),
         ],
-        refuses: &[(422, "A state or a moment cannot be read.")],
+        refuses: &[(422, "A state, a kind or a moment cannot be read.")],
         ..Operation::get(
             "/api/v1/deliveries",
             "deliveries",

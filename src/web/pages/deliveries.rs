@@ -11,7 +11,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Deserialize;
 
 use crate::domain::paging::delivery::DeliveryState;
-use crate::store::read::ledger::{ATTEMPTS_SHOWN, AttemptLine, DeliveryFilter, DeliveryLine};
+use crate::domain::paging::notification::Event;
+use crate::store::read::ledger::{ATTEMPTS_SHOWN, AttemptLine, COUNTED_MAX, DeliveryFilter, DeliveryLine};
 use crate::web::draw::glyph::Glyph;
 use crate::web::format::{self, Timestamp};
 use crate::web::forms::{self, ACTOR_COOKIE};
@@ -22,12 +23,21 @@ use crate::web::problem::Problem;
 use crate::web::replay::{self, Replayed};
 use crate::web::state::WebState;
 
+/// Monitors that a list is offered of; from a longer one nobody picks, and its id is typed.
+const MONITORS_LISTED: usize = 200;
+
 #[derive(Debug, Template)]
 #[template(path = "deliveries.html")]
 struct DeliveriesPage {
     frame: Frame,
     asked: DeliveryQuery,
-    states: Vec<(&'static str, bool)>,
+    /// Links by state: word, count, address, and whether it is chosen; all of them first.
+    states: Vec<(&'static str, String, String, bool)>,
+    /// Options of each list, and whether it is chosen.
+    receivers: Vec<(String, bool)>,
+    /// Empty where the fleet is too large for a list.
+    monitors: Vec<(String, bool)>,
+    kinds: Vec<(&'static str, bool)>,
     from: String,
     to: String,
     deliveries: Vec<DeliveryRow>,
@@ -75,13 +85,19 @@ pub(crate) async fn page(
     let lines = found.unwrap_or_default();
     // Two questions whatever is shown.
     let tries = state.ask(state.store.attempts(&lines)).await.unwrap_or_default();
+    let counts = state.ask(state.store.delivery_counts(&asked.filter())).await.ok();
+    let fleet = state.fleet_now();
+    let receivers = fleet.receivers.iter().map(|receiver| receiver.name.clone());
+    let monitors = fleet.monitors.iter().map(|monitor| monitor.id.to_string());
+    let monitors = if fleet.monitors.len() > MONITORS_LISTED { Vec::new() } else { options(monitors, &asked.monitor) };
     let shown = |at: Option<DateTime<Utc>>| at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
     let page = DeliveriesPage {
         frame: Frame::new(&state, visit, now, "deliveries", "Deliveries").watching("incidents"),
         away,
-        states: [DeliveryState::Pending, DeliveryState::Sent, DeliveryState::Dead]
-            .map(|one| (one.slug(), one.slug() == asked.state))
-            .to_vec(),
+        states: states(&asked, counts),
+        receivers: options(receivers, &asked.receiver),
+        monitors,
+        kinds: Event::ALL.map(|event| (event.slug(), event.slug() == asked.kind)).to_vec(),
         from: shown(asked.from).unwrap_or_default(),
         to: shown(asked.to).unwrap_or_default(),
         next: ledger::next(&lines).map(|last| asked.after(last)),
@@ -91,6 +107,29 @@ pub(crate) async fn page(
         asked,
     };
     show(StatusCode::OK, &page)
+}
+
+/// The links by state, each with how many deliveries it shows; none is said while the database does not answer.
+fn states(asked: &DeliveryQuery, counts: Option<[u64; 3]>) -> Vec<(&'static str, String, String, bool)> {
+    let said = |count: Option<u64>| match count {
+        None => String::new(),
+        Some(count) if count >= u64::from(COUNTED_MAX) => format!("{}+", format::count(COUNTED_MAX.into())),
+        Some(count) => format::count(count),
+    };
+    let link = |word, state: &str, count| (word, said(count), asked.in_state(state), asked.state == state);
+    let each = DeliveryState::ALL.into_iter().zip(0..);
+    let each = each.map(|(one, nth): (DeliveryState, usize)| link(one.slug(), one.slug(), counts.map(|all| all[nth])));
+    std::iter::once(link("all", "", counts.map(|all| all.iter().sum()))).chain(each).collect()
+}
+
+/// Options of a list; what is asked for is one of them, even where the file no longer declares it.
+fn options(declared: impl Iterator<Item = String>, asked: &str) -> Vec<(String, bool)> {
+    let mut names: Vec<String> = declared.collect();
+    if !asked.is_empty() && names.iter().all(|name| name != asked) {
+        names.push(asked.to_owned());
+    }
+    names.sort();
+    names.into_iter().map(|name| (name == asked, name)).map(|(chosen, name)| (name, chosen)).collect()
 }
 
 /// Who replays, and whether people are told of what is over.

@@ -1,0 +1,110 @@
+// Uses a monitor's page, an incident's and the ledger as people do: reads the chart by pointer and by keys, opens folds by
+// link and by click, filters deliveries by click; with and without scripts. Fails with a line for each thing that is wrong.
+// Usage: node monitor.mjs URL FOLDER PATHS, the last being addresses of incidents as JSON: slow, failing and wrong.
+import { mkdirSync } from "node:fs";
+import { launch, open, press, submit, text } from "./browser.mjs";
+
+const [url, folder, paths] = process.argv.slice(2);
+const incidents = JSON.parse(paths);
+mkdirSync(folder, { recursive: true });
+const browser = await launch("chromium");
+const wrong = [];
+const must = (fine, words) => { if (!fine) wrong.push(words); };
+const listened = async (script = true) => {
+  const page = await open(browser, "chromium", script);
+  page.on("console", (message) => { if (message.type() === "error") wrong.push(`${page.url()}: ${message.text()}`); });
+  page.on("pageerror", (error) => wrong.push(`${page.url()}: ${error.message}`));
+  return page;
+};
+const isOpen = (page, fold) => page.$eval(`#fold-${fold}`, (one) => one.open);
+const read = (page) => text(page, ".readout");
+
+// The chart, by pointer: time, figure and n of the nearest moment; and somewhere else it says something else.
+const page = await listened();
+await page.goto(url + "/monitors/docs?range=3h");
+const hover = async (share) => {
+  const [x, y] = await page.$eval(".canvas", (one, share) => {
+    one.scrollIntoView({ block: "center", behavior: "instant" });
+    const box = one.getBoundingClientRect();
+    return [box.x + box.width * share, box.y + box.height / 2];
+  }, share);
+  await page.mouse.move(x, y);
+  return read(page);
+};
+const [early, late] = [await hover(0.5), await hover(0.97)];
+for (const said of [early, late]) must(/\d\d:\d\d UTC · median of .* m?s · n \d+/.test(said), `the pointer reads "${said}"`);
+must(early !== late, `everywhere the chart reads "${early}"`);
+must(late.includes("p95 of"), `where samples suffice it reads p95: "${late}"`);
+// By keys: one step, to the ends, and no further.
+await page.focus("#chart-reader");
+const at = () => page.$eval("#chart-reader", (one) => [Number(one.ariaValueNow), Number(one.ariaValueMax), one.ariaValueText]);
+await page.keyboard.press("End");
+const [last, most] = await at(), end = await read(page);
+must(last === most && most > 10, `the last of ${most} points is ${last}`);
+await page.keyboard.press("ArrowRight");
+must((await at())[0] === most, "there is something after the last point");
+await page.keyboard.press("ArrowLeft");
+const [before, , moment] = await at();
+must(before === most - 1 && await read(page) !== end, `a step back reads point ${before}: "${await read(page)}"`);
+must((await read(page)).startsWith(moment), `the reader says ${moment}, the line "${await read(page)}"`);
+await page.keyboard.press("Home");
+must((await at())[0] === 1, `the first point is ${(await at())[0]}`);
+// A page that is drawn again goes on where it was read.
+const kept = await read(page);
+await page.$eval(".readout", (one) => { one.textContent = ""; });
+await page.waitForFunction((kept) => document.querySelector(".readout").textContent === kept, {}, kept).catch(() => wrong.push("what was read is lost when the page is drawn again"));
+await page.screenshot({ path: `${folder}/chart-read.png` });
+
+// Folds: closed where nothing is wrong, open where something is; a link into one opens it, and so does an address.
+must(!await isOpen(page, "footprint"), "what probes cost is open though nothing is wrong with it");
+await press(page, ".index a[href='#footprint']");
+must(await isOpen(page, "footprint"), "a link does not open its fold");
+await press(page, "#fold-footprint > summary");
+must(!await isOpen(page, "footprint"), "a click does not close a fold");
+await press(page, ".index a[href='#footprint']");
+must(await isOpen(page, "footprint"), "the same link does not open its fold a second time");
+await page.goto("about:blank");
+await page.goto(url + "/monitors/docs#heat");
+must(await isOpen(page, "heat"), "an address does not open its fold");
+await page.goto(url + "/monitors/legal");
+must(await isOpen(page, "probe"), "the probe that failed is folded away");
+const said = await text(page, "#probe-said");
+must(said.includes("down: connection_refused"), `the fold of the failed probe says "${said}"`);
+must((await text(page, "#signals-now")).includes("availability open"), "the open signal is not in plain sight");
+const plain = await listened(false);
+await plain.goto(url + "/monitors/docs");
+must(!await isOpen(plain, "signals"), "the signals are unfolded");
+await press(plain, "#fold-signals > summary");
+must(await isOpen(plain, "signals"), "without scripts a click opens no fold");
+must(await plain.$eval("#chart-reader", (one) => getComputedStyle(one).display) === "none", "without scripts there is a reader that does nothing");
+await press(plain, "#chart-table > summary");
+must((await text(plain, "#chart-table")).includes("UTC"), "without scripts the chart has no table");
+
+// An incident has its signal's picture.
+for (const [which, selector] of [["slow", "#around .chart .shade"], ["failing", "#around .strip"], ["wrong", "#around .trend"]]) {
+  await page.goto(url + incidents[which]);
+  must(await page.$(selector) !== null, `the incident of what is ${which} lacks ${selector}`);
+}
+
+// The ledger, by clicks, with scripts and without.
+for (const one of [page, plain]) {
+  await one.goto(url + "/deliveries");
+  const all = await one.$$eval("#ledger tbody tr", (rows) => rows.length);
+  await submit(one, "#states a:nth-child(2)");
+  must(one.url().endsWith("/deliveries?state=pending"), `the state's link leads to ${one.url()}`);
+  const first = await one.$eval("#ledger tbody td[data-th=monitor] a", (link) => link.textContent);
+  await one.$eval("#monitor", (list, value) => { list.value = value; }, first);
+  await one.$eval("#kind", (list) => { list.value = "incident.opened"; });
+  await submit(one, "form.filter button");
+  must(one.url().includes(`monitor=${first}`) && one.url().includes("kind=incident.opened") && one.url().includes("state=pending"), `the filter leads to ${one.url()}`);
+  const monitors = await one.$$eval("#ledger tbody td[data-th=monitor]", (cells) => cells.map((cell) => cell.textContent));
+  must(monitors.length > 0 && monitors.length <= all && monitors.every((name) => name === first), `of ${first} alone it shows ${monitors}`);
+  must(await one.$eval("#monitor", (list) => list.value) === first, "the filter forgets its monitor");
+  must((await text(one, "#states a:nth-child(2)")).includes(String(monitors.length)), `the count is not of the filter: "${await text(one, "#states")}"`);
+  await one.$eval("#kind", (list) => { list.value = "drill"; });
+  await submit(one, "form.filter button");
+  must((await text(one, "#ledger")).includes("No delivery matches") && (await text(one, "#states a:nth-child(1)")).includes("0"), `of no drill it shows "${await text(one, "#ledger")}"`);
+}
+await browser.close();
+for (const line of wrong) console.error(line);
+process.exit(wrong.length === 0 ? 0 : 1);
