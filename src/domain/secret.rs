@@ -28,7 +28,8 @@ impl fmt::Debug for Secret {
 /// A URL as it is used and as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// As written, `${…}` unresolved, userinfo and query masked: for pages, metrics, mail and logs.
+    /// For pages, messages and logs: userinfo and query masked; of a monitored server as a person would copy it, with the
+    /// environment put in, of anything else as written.
     pub shown: String,
     /// Resolved and complete, for the connection only.
     pub resolved: Secret,

@@ -520,10 +520,7 @@ fn variables_and_files() {
     let with_defaults = loaded(&text);
     assert_eq!(with_defaults.settings.listen.port(), 9001);
     let url = &with_defaults.fleet.monitors[0].url;
-    assert_eq!(
-        (&*url.shown, url.resolved.expose()),
-        ("https://${env:NO_HOST:-localhost}/mcp", "https://localhost/mcp")
-    );
+    assert_eq!((&*url.shown, url.resolved.expose()), ("https://localhost/mcp", "https://localhost/mcp"));
 
     let text = with_monitor("auth: { bearer: \"${env:NO_TOKEN}\" }\nevery: \"${env:NO_EVERY}\"")
         .replace("docs.example.org", "${env:NO_HOST}");

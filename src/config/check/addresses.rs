@@ -11,6 +11,7 @@ use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::Node;
 use crate::config::read::reference::{ReferencePart, holds_password, parts, redacted};
+use crate::config::read::shown_address::shown_address;
 use crate::domain::secret::{Address, Secret};
 
 /// What browsers and proxies carry at most.
@@ -29,6 +30,17 @@ impl Checker<'_> {
         let Some(value) = value else { return Some(Address { shown, resolved: Secret::new(STAND_IN_URL) }) };
         self.url(what, node.place, &value, false)?;
         Some(Address { shown, resolved: Secret::new(&value) })
+    }
+
+    /// A monitored server's address: as [`Self::address`], and shown as a person would copy it.
+    pub(in crate::config) fn server_address(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Address> {
+        let address = self.address(what, node)?;
+        let (written, _) = self.scalar(what, node)?;
+        let resolved = address.resolved.expose();
+        if resolved == STAND_IN_URL {
+            return Some(address);
+        }
+        Some(Address { shown: shown_address(written, resolved), resolved: address.resolved })
     }
 
     /// A place to connect to of which whoever knows it may use it: a reference and nothing else, since the file lies in

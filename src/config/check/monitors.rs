@@ -236,7 +236,7 @@ fn health(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<Ad
     for item in items.iter().take(HEALTH_MAX) {
         let Some(fields) = checker.fields("a health address", item, "monitors.health") else { continue };
         match fields.get("url") {
-            Some(entry) => found.extend(checker.address("a health address", &entry.value)),
+            Some(entry) => found.extend(checker.server_address("a health address", &entry.value)),
             None => checker.missing(
                 "a health address",
                 item.place,

@@ -33,7 +33,8 @@ pub(in crate::config) fn reach(
     layers: Layers<'_, '_>,
 ) -> Option<(Address, Reach)> {
     let program = fields.get("command").and_then(|entry| program(checker, what, entry, fields));
-    let url = fields.get("url").and_then(|entry| checker.address(format_args!("the address of {what}"), &entry.value));
+    let url =
+        fields.get("url").and_then(|entry| checker.server_address(format_args!("the address of {what}"), &entry.value));
     match (fields.get("url"), fields.get("command")) {
         (None, None) => {
             let mend = "such as `url: https://docs.example.org/mcp`, or `command:` for a program that speaks MCP";

@@ -2,7 +2,8 @@
 //!
 //! Read `bytes`, `glob` and `include` (the files beside the first), `lock_files`, `stamp` (are they still the same), `source` (all with
 //! their commit; as they are kept, `kept_files`), `node` (values with their places) and `tree` (how they are put together; `map_keys` and `redaction` help
-//! it), `json_lines` (the same of golden sets), `syntax` (what was meant where that fails), `diagnostic` (how it is said), `reference` (`${…}`).
+//! it), `json_lines` (the same of golden sets), `syntax` (what was meant where that fails), `diagnostic` (how it is said), `reference` (`${…}`;
+//! what may be shown of an address that holds some: `shown_address`).
 
 pub mod bytes;
 pub(super) mod glob;
@@ -14,6 +15,7 @@ pub(super) mod syntax;
 pub(super) mod tree;
 pub(super) mod json_lines;
 pub(super) mod reference;
+pub(super) mod shown_address;
 pub(super) mod include;
 pub mod lock_files;
 pub(super) mod stamp;
