@@ -18,6 +18,7 @@ use crate::domain::route::Route;
 use crate::domain::rules::RulePlace;
 use crate::domain::runbooks::{RunbookWanted, Runbooks};
 use crate::domain::secret::Address;
+use crate::domain::status_page::StatusPage;
 
 /// Everything one monitors.yaml declares.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -36,6 +37,8 @@ pub struct Fleet {
     pub maintenance: Vec<MaintenanceWindow>,
     /// When receivers are told that nothing is wrong, in the order of the file.
     pub drills: Vec<ScheduledDrill>,
+    /// What everybody may see; none: nothing.
+    pub status_page: Option<StatusPage>,
     /// Names of receivers that hear of Serin's own trouble, directly and without database or outbox.
     pub internal: Vec<String>,
     /// Where messages send people: the team's own pages, else Serin's.

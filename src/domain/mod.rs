@@ -21,6 +21,7 @@ pub mod route;
 pub mod recurrence;
 pub mod maintenance;
 pub mod drills;
+pub mod status_page;
 pub mod runbooks;
 pub mod api_key;
 pub mod audit;

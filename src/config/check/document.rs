@@ -20,6 +20,7 @@ use crate::config::check::receivers;
 use crate::config::check::routes;
 use crate::config::check::runbooks;
 use crate::config::check::shape::ValueShape;
+use crate::config::check::status_page;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue, Tree};
 use crate::config::read::source::ConfigSource;
@@ -69,6 +70,7 @@ pub(in crate::config) fn document(
     let routes = routes::routes(checker, &in_order, &receivers, &monitors.places);
     let maintenance = maintenance::maintenance(checker, first.get("maintenance"), &monitors.places);
     let drills = drills::drills(checker, first.get("drills"), &receivers, &routes);
+    let status_page = status_page::status_page(checker, first.get("status"), &monitors.list, &monitors.places);
     for (name, place) in &process.internal {
         receivers.known(checker, "'internal' notifies", name, *place);
     }
@@ -87,6 +89,7 @@ pub(in crate::config) fn document(
         common_cause: Some(process.common_cause.unwrap_or(COMMON_CAUSE_SHARE)),
         maintenance,
         drills,
+        status_page,
         internal: process.internal.into_iter().map(|(name, _)| name).collect(),
         runbooks,
         allow_private: process.allow_private,

@@ -1,7 +1,7 @@
 //! Rules written by hand, section by section, which make domain values of a tree or say what is wrong with it.
 //!
 //! Read `keys` (what may stand where), `golden` (canaries in files of their own), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
-//! files together), then the sections: `process`, `receivers` with `webhook_body`, `routes`, `recurrence` (what comes again and again), `maintenance`, `drills`, `coverage` (whether anybody hears), `layers` (defaults beneath a monitor),
+//! files together), then the sections: `process`, `receivers` with `webhook_body`, `routes`, `recurrence` (what comes again and again), `maintenance`, `drills`, `status_page` (what everybody may see), `coverage` (whether anybody hears), `layers` (defaults beneath a monitor),
 //! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `near_misses`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `depends_on`, `runbooks`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
 //! `definition`.
 
@@ -38,6 +38,7 @@ pub(super) mod routes;
 pub(super) mod recurrence;
 pub(super) mod maintenance;
 pub(super) mod drills;
+pub(super) mod status_page;
 pub(super) mod control;
 pub(super) mod coverage;
 pub(super) mod heartbeat;

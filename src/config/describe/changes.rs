@@ -10,6 +10,7 @@ use crate::domain::monitor::{Canary, Monitor, ProbeIdentity};
 use crate::domain::near_miss::NearMiss;
 use crate::domain::receiver::{Receiver, Smtp};
 use crate::domain::runbooks::{LabelRunbooks, Runbooks};
+use crate::domain::status_page::StatusPage;
 
 /// The keys by which a monitor differs from what it was; its id is the same.
 pub(crate) fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
@@ -88,6 +89,7 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         common_cause,
         maintenance,
         drills,
+        status_page,
         internal,
         runbooks,
         allow_private,
@@ -111,6 +113,13 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         drills.iter().map(|drill| ScheduledDrill { line: 0, ..drill.clone() }).collect()
     };
     keys.unless("drills", &unplaced(drills), &unplaced(&new.drills));
+    let unplaced = |page: &Option<StatusPage>| {
+        page.clone().map(|mut page| {
+            page.components.iter_mut().for_each(|component| component.line = 0);
+            page
+        })
+    };
+    keys.unless("status", &unplaced(status_page), &unplaced(&new.status_page));
     keys.unless("serin.internal", internal, &new.internal);
     keys.unless("serin.allow_private", allow_private, &new.allow_private);
     keys.unless("serin.control", control, &new.control);

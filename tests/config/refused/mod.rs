@@ -1,5 +1,6 @@
 //! What is wrong with a file: a sentence, the file, and each fault as `line:column message => mend`.
 
+mod status;
 mod structure;
 mod monitors;
 mod rules;
