@@ -26,7 +26,6 @@ use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
 use crate::daemon::startup::{Start, Started};
 use crate::daemon::{drills, heartbeat, janitor, permits, queue_metrics, quiet_loop};
-use crate::deliver::ack_link::AckLinks;
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
@@ -166,8 +165,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     web.alerts = context.alerts.clone();
     web.quiets = Arc::clone(&context.quiets);
     web.keys.put(store.live_keys(Utc::now()).await.context("the keys of the API cannot be read")?);
-    let links = Arc::new(AckLinks::new(store.link_key().await.context("the key of links cannot be read")?));
-    web.links = Some(Arc::clone(&links));
+    let links = web.keyed(store.link_key().await.context("the key of links cannot be read")?);
     web.config = Arc::from(options.config.as_path());
     let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone(), links };
     let firing = FiringAlerts { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };

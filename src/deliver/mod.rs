@@ -5,12 +5,13 @@
 //! the outbox do. Only Serin's own trouble (`internal`) is sent without them, because it may be
 //! about them.
 //!
-//! Read: `message` (the contract) and `group_message` (several as one), `channel` (one attempt) on `attempt`, `ack_link` (the link each receiver gets), then the ways out, `webhook` with
+//! Read: `message` (the contract) and `group_message` (several as one), `channel` (one attempt) on `attempt`, `ack_link` (the link each receiver gets), `public_marks` (names and addresses that say nothing), then the ways out, `webhook` with
 //! its `signature` and `mail` with its `smtp` conversation, and `slack_bot` (a message and its thread); `services`, which render it for chats and pagers of others
 //! from the parts that `briefing` has of it; `internal` with its
 //! closed list `internal_alert` and its `queue`; `runbook` and `link`, whether one leads anywhere; and, at the bottom, `plain`, `trust` and `write_permit`.
 
 pub mod ack_link;
+pub mod public_marks;
 pub(crate) mod briefing;
 pub mod attempt;
 pub mod channel;

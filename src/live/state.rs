@@ -379,6 +379,11 @@ impl LiveState {
         standing.map(|standing| standing.view())
     }
 
+    /// How one monitor stands, undrawn; none where it is not declared.
+    pub fn standing(&self, id: &MonitorId) -> Option<Arc<dyn Standing>> {
+        self.standings.read().get(id).cloned()
+    }
+
     /// How one monitor is declared and stands, as the beat of another weighs it; none where that is not known.
     pub fn state_of(&self, id: &MonitorId) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
         self.standings.read().get(id).and_then(|standing| standing.state())

@@ -18,6 +18,9 @@ pub(crate) struct Asset {
 
 pub(crate) static STYLE: LazyLock<Asset> =
     LazyLock::new(|| asset("app", "css", "text/css; charset=utf-8", include_str!("assets/app.css")));
+/// Of the public page alone, which shares nothing with those behind the sign-in.
+pub(crate) static PUBLIC_STYLE: LazyLock<Asset> =
+    LazyLock::new(|| asset("public", "css", "text/css; charset=utf-8", include_str!("assets/public.css")));
 /// What keeps an open page fresh.
 pub(crate) static SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| asset("app", "js", "text/javascript; charset=utf-8", include_str!("assets/app.js")));
@@ -29,7 +32,7 @@ const FOREVER: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "public, max-a
 
 pub(crate) async fn serve(Path(name): Path<String>) -> Response {
     let asked = format!("/assets/{name}");
-    for asset in [&*STYLE, &*SCRIPT, &*ICON] {
+    for asset in [&*STYLE, &*PUBLIC_STYLE, &*SCRIPT, &*ICON] {
         if asset.path == asked {
             return (FOREVER, [(header::CONTENT_TYPE, asset.content_type)], asset.text).into_response();
         }

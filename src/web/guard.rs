@@ -17,6 +17,7 @@ use crate::deliver::ack_link;
 use crate::domain::api_key::{ApiKey, Role};
 use crate::web::audit;
 use crate::web::problem::Problem;
+use crate::web::public;
 use crate::web::sessions::{AuthResult, OpenedWith};
 use crate::web::source::PeerAddress;
 use crate::web::state::{Settings, WebState};
@@ -140,7 +141,8 @@ pub(crate) async fn armour(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        // Where an answer may stand in pages of others, whoever gives it says so.
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     // What a page shows is for the one who signed in, and old as soon as it is drawn.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
@@ -198,12 +200,14 @@ fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<A
     Err(Box::new(ask_to_sign_in(request, sender)))
 }
 
-/// Shown to everybody: what says nothing about the fleet. Runbooks are part of this program's text.
+/// Shown to everybody: what says nothing about the fleet, and what the file says that everybody may see. Runbooks are part
+/// of this program's text.
 fn is_public(path: &str) -> bool {
     matches!(path, "/healthz" | "/readyz" | "/login" | "/runbooks")
         || path.starts_with("/assets/")
         || path.starts_with("/runbooks/")
         || is_link(path)
+        || public::routes::is_public(path)
 }
 
 /// The page behind a message's link, which proves itself that its bearer was told.

@@ -5,7 +5,7 @@
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `sessions` (who is let in), `guard` (what is asked at the
 //! door), `format` and `draw` (figures and shapes), `ranges`, `bars` (on `kept_cells`; the last hours and days of many monitors), `past` and `canary_past` (what a monitor did over days), `pages`, the API
-//! (`monitors` with `canaries`, `incidents`, `silences`, `receivers` with `drills`, `ledger`, `replay`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `source` (whom a request is from),
+//! (`monitors` with `canaries`, `incidents`, `silences`, `receivers` with `drills`, `ledger`, `replay`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `public` (what everybody may see), `source` (whom a request is from),
 //! `connections` (who may be connected), `starting` (before there is anything to show), and on top `router` and `serve`.
 
 pub mod state;
@@ -50,6 +50,7 @@ pub(crate) mod events;
 pub(crate) mod forms;
 pub(crate) mod metrics;
 pub(crate) mod pages;
+pub mod public;
 pub(crate) mod ready;
 pub(crate) mod starting;
 

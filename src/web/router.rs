@@ -17,7 +17,7 @@ use crate::web::pages::{
 use crate::web::state::WebState;
 use crate::web::{
     agents, assets, audit, canary_ranks, events, forms, guard, history, incidents, keys, ledger, metrics, monitors,
-    openapi, problem, ready, receivers, replay, silences, status, tools, transcripts, why,
+    openapi, problem, public, ready, receivers, replay, silences, status, tools, transcripts, why,
 };
 
 /// Forms and API bodies are a few words.
@@ -31,6 +31,7 @@ pub(crate) fn router(state: WebState) -> Router {
         .merge(pages())
         .nest("/api/v1", api_routes())
         .merge(agents::tools::router(state.clone()))
+        .merge(public::routes::routes())
         .route("/events", get(events::stream))
         .route("/metrics", get(metrics::scrape))
         .route("/healthz", get(ready::health))

@@ -23,6 +23,7 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::web::kept_cells::KeptCells;
 use crate::web::key_ring::KeyRing;
+use crate::web::public::side::PublicSide;
 use crate::web::sessions::Sessions;
 
 /// Event streams open at once where nobody counted the files.
@@ -68,6 +69,8 @@ pub struct WebState {
     pub alerts: InternalAlerts,
     /// Links of messages; without their key none is good.
     pub links: Option<Arc<AckLinks>>,
+    /// What everybody may see, and the key of its marks.
+    pub public: Arc<PublicSide>,
     /// What is quiet; without the loop's handle nothing is.
     pub quiets: Arc<Quiets>,
     /// The keys of the API that are live.
@@ -103,6 +106,8 @@ impl WebState {
             streams: Arc::new(Semaphore::new(STREAMS_ASSUMED)),
             alerts: InternalAlerts::new(),
             links: None,
+            // Until it is told the one of the database, a key that nobody knows.
+            public: Arc::new(PublicSide::new(rand::random())),
             quiets: Arc::default(),
             keys: Arc::default(),
             config: Arc::from(Path::new("monitors.yaml")),
@@ -110,6 +115,14 @@ impl WebState {
             cells: Arc::default(),
             started_at: Utc::now(),
         }
+    }
+
+    /// Makes and knows links, badges and public ids by the key that the database holds.
+    pub fn keyed(&mut self, key: [u8; 32]) -> Arc<AckLinks> {
+        let links = Arc::new(AckLinks::new(key));
+        self.links = Some(Arc::clone(&links));
+        self.public = Arc::new(PublicSide::new(key));
+        links
     }
 
     /// The fleet in force; a reload does not change the one in hand.

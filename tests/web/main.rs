@@ -17,6 +17,7 @@ mod board;
 mod access;
 mod roles;
 mod actions;
+mod public;
 
 /// Text such as a hostile server sends.
 const HOSTILE: &str = "</script><img src=x onerror=\"alert(1)\">'\n\r\u{0}{{7*7}}";

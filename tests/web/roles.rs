@@ -56,6 +56,14 @@ const TABLE: &[(&str, Option<Wants>, Option<Wants>)] = &[
     ("/assets/{name}", Some(Nothing), None),
     ("/login", Some(Nothing), Some(Nothing)),
     ("/logout", None, Some(Read)),
+    ("/status", Some(Nothing), None),
+    ("/status/feed.atom", Some(Nothing), None),
+    ("/badge/{name}", Some(Nothing), None),
+    ("/api/v2/summary.json", Some(Nothing), None),
+    ("/api/v2/status.json", Some(Nothing), None),
+    ("/api/v2/components.json", Some(Nothing), None),
+    ("/api/v2/incidents.json", Some(Nothing), None),
+    ("/api/v2/incidents/unresolved.json", Some(Nothing), None),
     ("/take/{incident}/{receiver}/{until}/{mark}", Some(Nothing), Some(Nothing)),
     ("/api/v1/openapi.json", Some(Read), None),
     ("/api/v1/status", Some(Read), None),
@@ -88,7 +96,8 @@ const TABLE: &[(&str, Option<Wants>, Option<Wants>)] = &[
 
 /// Every address and method that the router names.
 fn routed() -> BTreeSet<(String, &'static str)> {
-    let text = include_str!("../../src/web/router.rs");
+    // Those for everybody stand first: they are under no `/api/v1`.
+    let text = [include_str!("../../src/web/public/routes.rs"), include_str!("../../src/web/router.rs")].join("\n}\n");
     let api = text.find("fn api_routes").unwrap();
     let mut found = BTreeSet::from([("/mcp".to_owned(), "GET"), ("/mcp".to_owned(), "POST")]);
     for (at, _) in text.match_indices(".route(") {

@@ -20,6 +20,7 @@ documentation! {
     "docs/quality.md" => "../../../docs/quality.md",
     "docs/reasons.md" => "../../../docs/reasons.md",
     "docs/reference-server.md" => "../../../docs/reference-server.md",
+    "docs/status.md" => "../../../docs/status.md",
     "reference/backup.md" => "../corpus/backup.md",
     "reference/canaries.md" => "../corpus/canaries.md",
     "reference/chunking.md" => "../corpus/chunking.md",

@@ -1,0 +1,121 @@
+//! Badges: pictures at addresses that nobody can guess, for READMEs and pages of others.
+//!
+//! A token is looked up among those of all monitors and components, and compared once more in constant time; the map is
+//! made when the first badge is asked for after a start or a reload. What was drawn is kept for [`FRESH_FOR`]. Of a
+//! monitor no name is shown, since the file has none that everybody may read: its badges say what kind they are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use subtle::ConstantTimeEq as _;
+use tokio::time::Instant;
+
+use crate::deliver::public_marks::{BadgeKind, BadgeOf};
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::MonitorId;
+use crate::domain::status_page::Component;
+use crate::web::public::badge_svg;
+use crate::web::public::component_now::{ComponentNow, component_now};
+use crate::web::public::side::Document;
+use crate::web::state::WebState;
+
+/// How long a badge is shown: pages of others are looked at far more often than it changes.
+pub(crate) const FRESH_FOR: Duration = Duration::from_secs(60);
+/// Badges kept drawn; when there are more, all are drawn anew.
+const DRAWN_MAX: usize = 1_000;
+/// What a badge of a monitor calls it.
+const LABEL_OF_MONITORS: &str = "search";
+
+/// Tokens of a fleet, and what was drawn of late.
+#[derive(Debug, Default)]
+pub(crate) struct BadgeCache {
+    known: Option<(Arc<Fleet>, HashMap<String, Badge>)>,
+    drawn: HashMap<String, (Instant, Document)>,
+}
+
+/// What a token stands for: the place of its monitor or component in the file, and its kind.
+#[derive(Debug, Clone, Copy)]
+enum Badge {
+    Monitor(usize, BadgeKind),
+    Component(usize, BadgeKind),
+}
+
+/// The picture of a token; none where it is not one of ours.
+pub(crate) async fn drawn(state: &WebState, token: &str) -> Option<Document> {
+    let (fleet, badge) = {
+        let mut cache = state.public.badges.lock().await;
+        let found = cache.find(state, token)?;
+        if let Some((_, document)) = cache.drawn.get(token).filter(|(at, _)| at.elapsed() < FRESH_FOR) {
+            return Some(document.clone());
+        }
+        found
+    };
+    let document = Document::new("image/svg+xml", draw(state, &fleet, badge).await?);
+    let mut cache = state.public.badges.lock().await;
+    if cache.drawn.len() >= DRAWN_MAX {
+        cache.drawn.clear();
+    }
+    cache.drawn.insert(token.to_owned(), (Instant::now(), document.clone()));
+    Some(document)
+}
+
+impl BadgeCache {
+    /// What a token stands for, and the fleet in which it does.
+    fn find(&mut self, state: &WebState, token: &str) -> Option<(Arc<Fleet>, Badge)> {
+        let fleet = state.fleet_now();
+        if self.known.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, &fleet)) {
+            self.known = Some((Arc::clone(&fleet), tokens(state, &fleet)));
+            self.drawn.clear();
+        }
+        // The map's hash has a key of its own, so that how long it takes says nothing of how near a guess is.
+        let (fleet, tokens) = self.known.as_ref()?;
+        let (known, badge) = tokens.get_key_value(token)?;
+        bool::from(known.as_bytes().ct_eq(token.as_bytes())).then(|| (Arc::clone(fleet), *badge))
+    }
+}
+
+fn tokens(state: &WebState, fleet: &Fleet) -> HashMap<String, Badge> {
+    let marks = &state.public.marks;
+    let mut all = HashMap::new();
+    for kind in BadgeKind::ALL {
+        for (place, monitor) in fleet.monitors.iter().enumerate() {
+            all.insert(marks.badge(BadgeOf::Monitor(monitor.id.as_str()), kind), Badge::Monitor(place, kind));
+        }
+        for (place, component) in fleet.status_page.iter().flat_map(|page| &page.components).enumerate() {
+            all.insert(marks.badge(BadgeOf::Component(&component.name), kind), Badge::Component(place, kind));
+        }
+    }
+    all
+}
+
+async fn draw(state: &WebState, fleet: &Fleet, badge: Badge) -> Option<String> {
+    let (component, kind) = match badge {
+        Badge::Monitor(place, kind) => (alone(&fleet.monitors.get(place)?.id), kind),
+        Badge::Component(place, kind) => (fleet.status_page.as_ref()?.components.get(place)?.clone(), kind),
+    };
+    let now = component_now(&component, &state.live, &fleet.maintenance, Utc::now());
+    let (value, looks) = match kind {
+        BadgeKind::State => (said(&now), now.state),
+    };
+    Some(badge_svg::svg(&component.name, &value, looks))
+}
+
+/// A monitor as if it were a component, under a name that says nothing.
+fn alone(id: &MonitorId) -> Component {
+    Component {
+        name: LABEL_OF_MONITORS.to_owned(),
+        description: String::new(),
+        group: String::new(),
+        monitors: vec![id.clone()],
+        line: 0,
+    }
+}
+
+fn said(now: &ComponentNow) -> String {
+    match now.affected {
+        (some, all) if some > 0 && some < all => format!("{} ({some} of {all})", now.state.word()),
+        _ => now.state.word().to_owned(),
+    }
+}
