@@ -162,6 +162,14 @@ impl Standing for MonitorSnapshot {
         }
     }
 
+    fn p95_limit_ms(&self) -> f64 {
+        self.monitor.rules.latency.p95.as_secs_f64() * 1e3
+    }
+
+    fn since(&self) -> DateTime<Utc> {
+        self.since
+    }
+
     fn p95_ms(&self) -> Option<f64> {
         self.p95().map(|(p95_ms, _)| p95_ms)
     }
@@ -228,7 +236,7 @@ impl MonitorSnapshot {
         LatencyView {
             p95_ms: self.p95(),
             samples: (self.state.latency.len(), rule.min_samples),
-            limit_ms: rule.p95.as_secs_f64() * 1e3,
+            limit_ms: self.p95_limit_ms(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::contract;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
@@ -69,6 +71,14 @@ impl Standing for MonitorView {
 
     fn p95_ms(&self) -> Option<f64> {
         self.latency.p95_ms.map(|(p95_ms, _)| p95_ms)
+    }
+
+    fn p95_limit_ms(&self) -> f64 {
+        self.latency.limit_ms
+    }
+
+    fn since(&self) -> DateTime<Utc> {
+        self.since
     }
 
     fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {

@@ -97,6 +97,10 @@ pub trait Standing: std::fmt::Debug + Send + Sync {
     fn figures(&self) -> FiguresGlance<'_>;
     /// P95 of its searches in milliseconds over the rule's window; none below its least samples.
     fn p95_ms(&self) -> Option<f64>;
+    /// Its limit in milliseconds.
+    fn p95_limit_ms(&self) -> f64;
+    /// When the roll-up last changed.
+    fn since(&self) -> DateTime<Utc>;
     /// The declaration, and what one beat hands to the next; none where only what pages show is known.
     fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)>;
     /// As its pages show it.

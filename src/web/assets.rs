@@ -24,6 +24,12 @@ pub(crate) static PUBLIC_STYLE: LazyLock<Asset> =
 /// What keeps an open page fresh.
 pub(crate) static SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| asset("app", "js", "text/javascript; charset=utf-8", include_str!("assets/app.js")));
+/// The theme, before anything is drawn.
+pub(crate) static THEME: LazyLock<Asset> =
+    LazyLock::new(|| asset("theme", "js", "text/javascript; charset=utf-8", include_str!("assets/theme.js")));
+/// Brings what is drawn anew into an open page without touching what stays: idiomorph, a kept library without dependencies.
+pub(crate) static MORPH: LazyLock<Asset> =
+    LazyLock::new(|| asset("morph", "js", "text/javascript; charset=utf-8", include_str!("assets/idiomorph.min.js")));
 /// The finch in the browser's tab.
 pub(crate) static ICON: LazyLock<Asset> =
     LazyLock::new(|| asset("serin", "svg", "image/svg+xml", include_str!("assets/serin.svg")));
@@ -32,7 +38,7 @@ const FOREVER: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "public, max-a
 
 pub(crate) async fn serve(Path(name): Path<String>) -> Response {
     let asked = format!("/assets/{name}");
-    for asset in [&*STYLE, &*PUBLIC_STYLE, &*SCRIPT, &*ICON] {
+    for asset in [&*STYLE, &*PUBLIC_STYLE, &*SCRIPT, &*THEME, &*MORPH, &*ICON] {
         if asset.path == asked {
             return (FOREVER, [(header::CONTENT_TYPE, asset.content_type)], asset.text).into_response();
         }

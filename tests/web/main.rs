@@ -13,6 +13,7 @@ mod fixture;
 #[path = "../pages/connections.rs"]
 mod connections;
 mod pages;
+mod fleet;
 mod board;
 mod access;
 mod roles;

@@ -27,10 +27,26 @@
     const said = s < 60 ? s + " s" : s < 3600 ? Math.floor(s / 60) + " min" : s < 172800 ? Math.floor(s / 3600) + " h" : Math.floor(s / 86400) + " d";
     return ahead ? "in " + said : said + " ago";
   };
+  // Absolute times in the viewer's zone, with UTC beside: people compare them with their own clock and with a server's log.
+  const pad = (n) => String(n).padStart(2, "0");
+  const utc = (at) => at.toISOString().slice(0, 19).replace("T", " ") + " UTC";
+  const local = (at) => `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+  const zone = (at) => new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(at).find((part) => part.type === "timeZoneName")?.value ?? "";
+  const inZone = (time) => {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.getTime())) return;
+    const here = local(at) + " " + zone(at), there = utc(at);
+    const title = time.matches(".at") || here === there ? there : here + " · " + there;
+    if (time.title !== title) time.title = title;
+    if (time.matches(".at") && time.textContent !== here) time.textContent = here;
+  };
   const tick = () => {
     for (const time of document.querySelectorAll("time[datetime]")) {
+      if (!time.dataset.zone || time.dataset.zone !== time.dateTime) { inZone(time); time.dataset.zone = time.dateTime; }
+      if (time.matches(".at")) continue;
       const said = ago((Date.now() - Date.parse(time.dateTime)) / 1000);
-      if (time.textContent !== said) time.textContent = said;
+      // In place, so that a selection across it stays.
+      if (time.textContent !== said) { if (time.firstChild) time.firstChild.nodeValue = said; else time.textContent = said; }
     }
   };
 
@@ -54,6 +70,16 @@
     tick();
   };
 
+  // What is drawn anew comes into what is open, element by element: selection, focus, hover and scroll stay where nothing
+  // changed. What somebody folded or opened stays so, and times count by themselves.
+  const MORPHING = {
+    ignoreActiveValue: true,
+    callbacks: {
+      beforeNodeMorphed: (old, fresh) => !(old.nodeName === "TIME" && fresh.nodeName === "TIME" && old.dateTime === fresh.dateTime),
+      beforeAttributeUpdated: (name, node) => !(name === "open" && node.nodeName === "DETAILS"),
+    },
+  };
+
   const look = async () => {
     if (busy) { again = true; return; }
     busy = true; owed = true; lastLook = Date.now();
@@ -68,19 +94,14 @@
       // A button that is drawn again between press and release is another one, and the click is lost.
       if (performance.now() - pressed < PRESSED_MS) { again = true; return; }
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const folds = [...document.querySelectorAll("details[id]")].map((one) => [one.id, one.open]);
       document.title = fresh.title;
       for (const part of document.querySelectorAll("[data-live]")) {
         const next = fresh.getElementById(part.id);
         if (!next || part.contains(document.activeElement) && document.activeElement.matches("input")) continue;
-        const focused = part.contains(document.activeElement) && document.activeElement.id;
-        part.className = next.className;
-        if (part.innerHTML !== next.innerHTML) part.innerHTML = next.innerHTML;
-        if (focused) document.getElementById(focused)?.focus();
+        Idiomorph.morph(part, next, MORPHING);
       }
       // A form is never drawn again under somebody's hands; it goes when there is nothing left to ask for.
       for (const form of document.querySelectorAll("[data-goes]")) if (!fresh.getElementById(form.id)) form.remove();
-      for (const [id, open] of folds) document.getElementById(id)?.toggleAttribute("open", open);
       owed = false; heard();
       tick();
     } catch { /* The page owes a look now: it tries again, and turns grey before long. */ }
@@ -201,4 +222,69 @@
     if (at !== null && chart && !chart.querySelector(".readout").textContent) show(chart, at);
   });
   again.observe(document.querySelector("main"), { childList: true, subtree: true });
+})();
+
+// Theme: as the system has it, light or dark, kept on this machine. theme.js puts it in force before anything is drawn.
+(() => {
+  "use strict";
+  const button = document.getElementById("theme");
+  if (!button) return;
+  const root = document.documentElement, NEXT = { system: "light", light: "dark", dark: "system" };
+  const say = () => {
+    const now = root.dataset.theme || "system";
+    button.querySelector("b").textContent = now;
+    button.setAttribute("aria-label", `Theme: ${now}; press for ${NEXT[now]}`);
+  };
+  const set = (theme) => { if (theme === "light" || theme === "dark") root.dataset.theme = theme; else delete root.dataset.theme; say(); };
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const theme = NEXT[root.dataset.theme || "system"];
+    set(theme);
+    try { if (theme === "system") localStorage.removeItem("serin-theme"); else localStorage.setItem("serin-theme", theme); } catch { /* It holds for this page. */ }
+  });
+  // Another tab of the same Serin.
+  addEventListener("storage", (event) => { if (event.key === "serin-theme") set(event.newValue); });
+  say();
+})();
+
+// Keys, never while somebody types.
+(() => {
+  "use strict";
+  const help = document.getElementById("keys"), button = document.getElementById("keys-button");
+  const LEADS = { f: "/", i: "/incidents", s: "/silences", d: "/deliveries" };
+  const LEAD_MS = 1500; // So long after `g` a letter says where to.
+  let leadAt = -LEAD_MS;
+  const open = () => { if (!help.open) help.showModal(); };
+  if (button) { button.hidden = false; button.addEventListener("click", open); }
+  document.getElementById("keys-close")?.addEventListener("click", () => help.close());
+  help?.addEventListener("click", (event) => { if (event.target === help) help.close(); });
+
+  const isOpen = (link) => link.checkVisibility ? link.checkVisibility() : link.offsetParent !== null;
+  const links = () => {
+    const rows = [...document.querySelectorAll("main .row .c-name > a")];
+    const others = () => [...document.querySelectorAll("main tbody tr")].map((row) => row.querySelector("a[href]")).filter(Boolean);
+    return (rows.length ? rows : others()).filter(isOpen);
+  };
+  const move = (by) => {
+    const all = links(), here = document.activeElement;
+    const at = all.findIndex((link) => link === here || link.closest(".row, tr").contains(here));
+    const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))];
+    next?.focus();
+    next?.closest(".row, tr").scrollIntoView({ block: "nearest" });
+  };
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || help?.open) return;
+    if (event.target.closest?.("input, select, textarea, [contenteditable]")) return;
+    const leads = performance.now() - leadAt < LEAD_MS && LEADS[event.key];
+    leadAt = -LEAD_MS;
+    if (leads) { event.preventDefault(); location.assign(leads); return; }
+    const search = document.getElementById("q");
+    switch (event.key) {
+      case "/": if (search) { event.preventDefault(); search.focus(); search.select(); } break;
+      case "?": if (help) { event.preventDefault(); open(); } break;
+      case "j": move(1); break;
+      case "k": move(-1); break;
+      case "g": leadAt = performance.now(); break;
+    }
+  });
 })();

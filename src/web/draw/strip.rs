@@ -12,7 +12,7 @@ use crate::live::state::{BeatMark, STRIP_LEN};
 
 const STEP: usize = 4;
 /// Runs that carry a title of their own, the latest first; a strip of many short runs stays small all the same.
-const TITLES_MAX: usize = 5;
+const TITLES_MAX: usize = 2;
 
 /// A strip, ready to be drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Template)]

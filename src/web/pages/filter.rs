@@ -8,10 +8,13 @@ use url::form_urlencoded;
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
+use crate::live::glance::CanariesGlance;
 use crate::live::state::{RollUp, Standing};
 use crate::store::read::pages::{IncidentFilter, IncidentPlace};
 use crate::web::draw::glyph;
 use crate::web::format::Query;
+use crate::web::pages::search::Search;
+use crate::web::pages::states::{RunningWindows, has_state};
 
 /// Monitors on one page: with them it stays below 300 kB (DESIGN §10).
 pub(crate) const MONITORS_PER_PAGE: usize = 100;
@@ -23,12 +26,16 @@ const LABELS_MAX: usize = 8;
 /// Which monitors a list wants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FleetFilter {
-    /// Only with this roll-up, by its class (`down`, `no-access`, …); empty: all.
+    /// Only in this state of [`crate::web::pages::states::STATES`]; empty: all.
     pub state: String,
     /// Only with all these labels.
     pub labels: Vec<(String, String)>,
-    /// Only with this in id, name or address.
+    /// Only what this search finds, as it was typed.
     pub q: String,
+    /// What comes first.
+    pub sort: Sort,
+    /// The label whose values the list is grouped by; empty: none.
+    pub group: String,
     /// The page asked for, from 1.
     pub page: usize,
 }
@@ -41,6 +48,8 @@ impl FleetFilter {
             let value: String = value.chars().filter(|c| !c.is_control()).take(VALUE_CHARS_MAX).collect();
             match &*key {
                 "state" => filter.state = value,
+                "sort" => filter.sort = Sort::from_slug(&value).unwrap_or_default(),
+                "group" => filter.group = value,
                 "q" => filter.q = value.trim().to_owned(),
                 "page" => filter.page = value.parse().unwrap_or(1).max(1),
                 "label" if filter.labels.len() < LABELS_MAX => {
@@ -52,33 +61,43 @@ impl FleetFilter {
         filter
     }
 
-    /// The monitors wanted, whatever their roll-up: what the counts are taken over.
-    pub(crate) fn apply_but_state(&self, all: &[Arc<dyn Standing>]) -> Vec<Arc<dyn Standing>> {
-        let needle = self.q.to_lowercase();
-        let has = |text: &str| text.to_lowercase().contains(&needle);
+    /// The search, as far as it can be understood in this fleet.
+    pub(crate) fn search(&self, all: &[Arc<dyn Standing>]) -> Search {
+        Search::parse(&self.q, |key| all.iter().any(|one| one.declared().labels.contains_key(key)))
+    }
+
+    /// The monitors wanted, whatever their state: what the counts are taken over.
+    pub(crate) fn apply_but_state(
+        &self,
+        all: &[Arc<dyn Standing>],
+        windows: &RunningWindows<'_>,
+    ) -> Vec<Arc<dyn Standing>> {
+        let search = self.search(all);
         let wanted = |one: &&Arc<dyn Standing>| {
-            let declared = one.declared();
-            self.labels.iter().all(|(key, value)| declared.labels.get(key) == Some(value))
-                && (needle.is_empty() || has(one.id().as_str()) || has(declared.name) || has(declared.url))
+            let labels = one.declared().labels;
+            self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+                && search.finds(one, windows.of(&***one).is_some())
         };
         all.iter().filter(wanted).cloned().collect()
     }
 
-    pub(crate) fn apply(&self, all: &[Arc<dyn Standing>]) -> Vec<Arc<dyn Standing>> {
-        let mut found = self.apply_but_state(all);
-        found.retain(|one| self.wants(one.roll_up()));
+    /// Of those the ones in the state that is wanted, in the order that is wanted.
+    pub(crate) fn sorted(&self, listed: &[Arc<dyn Standing>], windows: &RunningWindows<'_>) -> Vec<Arc<dyn Standing>> {
+        let wanted = |one: &&Arc<dyn Standing>| {
+            self.state.is_empty() || has_state(&***one, windows.of(&***one).is_some(), &self.state)
+        };
+        let mut found: Vec<_> = listed.iter().filter(wanted).cloned().collect();
+        self.sort.apply(&mut found);
         found
     }
 
     /// The same as the API counts: those that wait are up as well, see [`RollUp::settled`].
     pub(crate) fn apply_settled(&self, all: &[Arc<dyn Standing>]) -> Vec<Arc<dyn Standing>> {
-        let mut found = self.apply_but_state(all);
-        found.retain(|one| self.wants(one.roll_up()) || self.wants(one.roll_up().settled()));
+        let mut found = self.apply_but_state(all, &RunningWindows::default());
+        let is_settled = |roll_up: RollUp| glyph::of_roll_up(roll_up.settled()).name == self.state;
+        found.retain(|one| self.state.is_empty() || has_state(&**one, false, &self.state) || is_settled(one.roll_up()));
+        self.sort.apply(&mut found);
         found
-    }
-
-    fn wants(&self, roll_up: RollUp) -> bool {
-        self.state.is_empty() || glyph::of_roll_up(roll_up).name == self.state
     }
 
     /// The page that is shown and how many there are, both from 1.
@@ -111,6 +130,28 @@ impl FleetFilter {
         other.address(&other.state, 1)
     }
 
+    /// The address of the same list with one label more.
+    pub(crate) fn with_label(&self, key: &str, value: &str) -> String {
+        let mut other = self.clone();
+        let label = (key.to_owned(), value.to_owned());
+        if !other.labels.contains(&label) {
+            other.labels.push(label);
+        }
+        other.address(&other.state, 1)
+    }
+
+    /// The address of the same list in another order.
+    pub(crate) fn with_sort(&self, sort: Sort) -> String {
+        let other = Self { sort, ..self.clone() };
+        other.address(&other.state, 1)
+    }
+
+    /// The address of the same list, grouped otherwise.
+    pub(crate) fn with_group(&self, group: &str) -> String {
+        let other = Self { group: group.to_owned(), ..self.clone() };
+        other.address(&other.state, 1)
+    }
+
     /// Whether anything but a state is asked for.
     pub(crate) fn searches(&self) -> bool {
         !self.labels.is_empty() || !self.q.is_empty()
@@ -124,10 +165,70 @@ impl FleetFilter {
     fn address(&self, state: &str, page: usize) -> String {
         let labels: Vec<_> = self.labels.iter().map(|(key, value)| format!("{key}:{value}")).collect();
         let page = if page > 1 { page.to_string() } else { String::new() };
-        let mut pairs = vec![("state", state), ("q", self.q.as_str()), ("page", page.as_str())];
+        let sort = if self.sort == Sort::Worst { "" } else { self.sort.slug() };
+        let mut pairs =
+            vec![("state", state), ("q", self.q.as_str()), ("sort", sort), ("group", &self.group), ("page", &page)];
         pairs.extend(labels.iter().map(|label| ("label", label.as_str())));
         let query = Query(&pairs).to_string();
         if query.is_empty() { "/".to_owned() } else { format!("/?{query}") }
+    }
+}
+
+/// What comes first in a list of monitors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Sort {
+    /// The worst roll-up, then by id.
+    #[default]
+    Worst,
+    Name,
+    /// The highest P95 in parts of its limit; those without one last.
+    P95,
+    /// The greatest share of canaries that are not right.
+    Canaries,
+    /// What changed last.
+    Since,
+}
+
+impl Sort {
+    pub(crate) const ALL: [Self; 5] = [Self::Worst, Self::Name, Self::P95, Self::Canaries, Self::Since];
+
+    /// The word in addresses.
+    pub(crate) const fn slug(self) -> &'static str {
+        match self {
+            Self::Worst => "worst",
+            Self::Name => "name",
+            Self::P95 => "p95",
+            Self::Canaries => "canaries",
+            Self::Since => "since",
+        }
+    }
+
+    pub(crate) fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|sort| sort.slug() == slug)
+    }
+
+    /// Monitors that come with the worst first; those that are equal stay so.
+    fn apply(self, found: &mut [Arc<dyn Standing>]) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "shares and parts of a limit, in millionths"
+        )]
+        let least_last = |share: f64| u64::MAX - (share.clamp(0.0, 1e9) * 1e6) as u64;
+        match self {
+            Self::Worst => {}
+            Self::Name => found.sort_by_cached_key(|one| one.declared().name.to_lowercase()),
+            Self::P95 => found.sort_by_cached_key(|one| {
+                one.p95_ms().map_or(u64::MAX, |p95_ms| least_last(p95_ms / one.p95_limit_ms().max(1e-3)))
+            }),
+            Self::Canaries => found.sort_by_cached_key(|one| {
+                let CanariesGlance { right, not_right, .. } = one.figures().canaries;
+                #[expect(clippy::cast_precision_loss, reason = "canaries of one monitor")]
+                let share = |part: usize, whole: usize| part as f64 / whole.max(1) as f64;
+                least_last(share(not_right, right + not_right))
+            }),
+            Self::Since => found.sort_by_cached_key(|one| std::cmp::Reverse(one.since())),
+        }
     }
 }
 
@@ -223,6 +324,12 @@ mod tests {
         assert_eq!(filter.with_page(3), "/?state=down&q=%3Cb%3E&page=3&label=team%3Adocs");
         assert_eq!(FleetFilter::parse(filter.with_page(3).trim_start_matches("/?")).page, 3);
         assert_eq!(FleetFilter::default().with_state(""), "/");
+        let sorted = FleetFilter::parse("sort=p95&group=team&state=slow");
+        assert_eq!(sorted.with_page(1), "/?state=slow&sort=p95&group=team");
+        assert_eq!(sorted.with_sort(Sort::Worst), "/?state=slow&group=team", "what is usual is not written");
+        assert_eq!(sorted.with_group(""), "/?state=slow&sort=p95");
+        assert_eq!(sorted.with_label("env", "a b"), "/?state=slow&sort=p95&group=team&label=env%3Aa+b");
+        assert_eq!(FleetFilter::parse("sort=nothing").sort, Sort::Worst, "an order that there is not is the usual one");
     }
 
     #[test]

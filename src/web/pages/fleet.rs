@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 
+use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor_state::CanaryScore;
 use crate::domain::reason::Severity;
 use crate::live::state::{LatencyView, MonitorView, RollUp, Standing};
@@ -18,10 +19,12 @@ use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
 use crate::web::format::{self, Query, Timestamp};
 use crate::web::guard::Visit;
-use crate::web::pages::filter::FleetFilter;
+use crate::web::pages::filter::{FleetFilter, Sort};
 use crate::web::pages::footprint;
 use crate::web::pages::frame::{Frame, show};
+use crate::web::pages::groups::{Group, LabelList, grouped};
 use crate::web::pages::signals::{self, SignalLine};
+use crate::web::pages::states::{RunningWindows, STATES, has_state};
 use crate::web::state::WebState;
 
 /// A view older than so many intervals is called old.
@@ -42,13 +45,46 @@ struct FleetPage {
     pages_open: usize,
     tickets_open: usize,
     rows: Vec<FleetRow>,
+    /// Empty unless the list is grouped.
+    groups: Vec<GroupRows>,
+    /// Groups that have no room.
+    more_groups: usize,
     found: usize,
     by: Vec<(bool, String)>,
+    /// What of the search was not understood.
+    wrong: Vec<String>,
     filter: FleetFilter,
     narrowed: Vec<(String, String)>,
+    labels: LabelList,
+    heads: Vec<Head>,
     previous: Option<String>,
     next: Option<String>,
     place: (usize, usize),
+}
+
+/// A column's head, and what the list can be sorted by there.
+#[derive(Debug)]
+struct Head {
+    word: &'static str,
+    class: &'static str,
+    /// `ascending` or `descending` where the list is sorted by this column; else empty.
+    order: &'static str,
+    /// Word, address and whether it is in force.
+    sorts: Vec<(&'static str, String, bool)>,
+}
+
+/// Monitors with one value of the label that the list is grouped by.
+#[derive(Debug)]
+struct GroupRows {
+    id: String,
+    glyph: Glyph,
+    title: String,
+    counts: String,
+    open: bool,
+    rows: Vec<FleetRow>,
+    /// How many more there are, and where.
+    more: usize,
+    href: String,
 }
 
 /// One count, which is a filter as well.
@@ -85,6 +121,8 @@ struct FleetRow {
     era: String,
     trouble: Option<String>,
     hold: Option<String>,
+    /// The window that it is in, in words; none where it is in none.
+    maintenance: Option<String>,
 }
 
 /// P95 beside its limit.
@@ -121,40 +159,110 @@ pub(crate) async fn page(
 ) -> Response {
     let now = Utc::now();
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
+    let fleet = state.fleet_now();
+    let windows = RunningWindows(fleet.maintenance.iter().filter(|window| window.run_at(now).is_some()).collect());
     let all = state.live.all();
-    let listed = filter.apply_but_state(&all);
-    let found = filter.apply(&all);
+    let listed = filter.apply_but_state(&all, &windows);
+    let found = filter.sorted(&listed, &windows);
     let (page, pages) = filter.place(found.len());
     let loud = |severity| loud_incidents(&all, severity);
     let failing = all.iter().filter(|one| one.roll_up().is_failing()).count();
     let headline = headline(&all, failing);
-    let views: Vec<MonitorView> = filter.slice(&found).iter().map(|one| one.view()).collect();
-    let mut pasts = bars::read(&state, &views, now).await;
-    let rows = views.iter().map(|view| row(view, pasts.remove(&view.id), now)).collect();
+    let (groups, more_groups) =
+        if filter.group.is_empty() { Default::default() } else { grouped(&found, &filter.group) };
+    let shown: Vec<&Arc<dyn Standing>> = match groups.as_slice() {
+        [] => filter.slice(&found).iter().collect(),
+        groups => groups.iter().flat_map(|group| &group.members[..group.shown]).collect(),
+    };
+    let mut rows = rows(&state, &shown, &windows, now).await.into_iter();
+    let groups = groups.iter().map(|group| group_rows(group, &filter, rows.by_ref().take(group.shown).collect()));
+    let groups: Vec<GroupRows> = groups.collect();
+    let has_pages = groups.is_empty();
     show(
         StatusCode::OK,
         &FleetPage {
             frame: Frame::new(&state, visit, now, "fleet", title(failing)).watching("fleet"),
-            tiles: tiles(&all, &listed, &filter),
+            tiles: tiles(&all, &listed, &filter, &windows),
             total: all.len(),
             calm: headline == WELL,
             headline,
             pages_open: loud(Severity::Page),
             tickets_open: loud(Severity::Ticket),
-            rows,
+            rows: rows.collect(),
+            groups,
+            more_groups,
             found: found.len(),
             by: narrowed_by(&filter),
+            wrong: filter.search(&all).wrong,
             narrowed: filter
                 .labels
                 .iter()
                 .map(|label| (format!("{}: {}", label.0, label.1), filter.without_label(label)))
                 .collect(),
+            labels: LabelList::new(&all, &filter),
+            heads: heads(&filter),
             previous: (page > 1).then(|| filter.with_page(page - 1)),
             next: (page < pages).then(|| filter.with_page(page + 1)),
-            place: (page, pages),
+            place: if has_pages { (page, pages) } else { (1, 1) },
             filter,
         },
     )
+}
+
+/// Rows for the monitors that are shown, in their order: one look at the past of all of them.
+async fn rows(
+    state: &WebState,
+    shown: &[&Arc<dyn Standing>],
+    windows: &RunningWindows<'_>,
+    now: DateTime<Utc>,
+) -> Vec<FleetRow> {
+    let views: Vec<MonitorView> = shown.iter().map(|one| one.view()).collect();
+    let mut pasts = bars::read(state, &views, now).await;
+    let each = views.iter().zip(shown);
+    each.map(|(view, one)| row(view, pasts.remove(&view.id), windows.of(&***one), now)).collect()
+}
+
+fn group_rows(group: &Group, filter: &FleetFilter, rows: Vec<FleetRow>) -> GroupRows {
+    let key = &filter.group;
+    let (title, href) = match &group.value {
+        Some(value) => (format!("{key}: {value}"), filter.with_group("")),
+        None => (format!("no {key}"), filter.with_group("")),
+    };
+    let href = group.value.as_ref().map_or(href, |value| {
+        let ungrouped = FleetFilter { group: String::new(), ..filter.clone() };
+        ungrouped.with_label(key, value)
+    });
+    GroupRows {
+        // An id has no blank; what it is made of is hostile only to itself, since the template escapes it.
+        id: format!("group-{}", title.replace(char::is_whitespace, "-")),
+        glyph: glyph::of_roll_up(group.worst()),
+        title,
+        counts: group.counts(),
+        open: group.worst().is_failing(),
+        more: group.members.len() - rows.len(),
+        rows,
+        href,
+    }
+}
+
+fn heads(filter: &FleetFilter) -> Vec<Head> {
+    let head = |word, class, order, sorts: &[(&'static str, Sort)]| Head {
+        word,
+        class,
+        order: if sorts.iter().any(|(_, sort)| *sort == filter.sort) { order } else { "" },
+        sorts: sorts.iter().map(|(word, sort)| (*word, filter.with_sort(*sort), *sort == filter.sort)).collect(),
+    };
+    vec![
+        head("state", "c-state", "descending", &[("state", Sort::Worst), ("since", Sort::Since)]),
+        head("monitor", "c-name", "ascending", &[("monitor", Sort::Name)]),
+        head("signals", "c-signals", "", &[]),
+        head("last 60 beats", "c-strip", "", &[]),
+        head("24 h", "c-hours", "", &[]),
+        head("90 days", "c-days", "", &[]),
+        head("p95", "c-p95", "descending", &[("p95", Sort::P95)]),
+        head("canaries", "c-canaries", "descending", &[("canaries", Sort::Canaries)]),
+        head("seen", "c-seen", "", &[]),
+    ]
 }
 
 fn title(failing: usize) -> String {
@@ -192,32 +300,29 @@ fn loud_incidents(all: &[Arc<dyn Standing>], severity: Severity) -> usize {
     incidents.filter(|incident| incident.severity == severity).count()
 }
 
-fn tiles(all: &[Arc<dyn Standing>], listed: &[Arc<dyn Standing>], filter: &FleetFilter) -> Vec<Tile> {
-    const ORDER: [RollUp; 7] = [
-        RollUp::Down,
-        RollUp::NoAccess,
-        RollUp::Degraded,
-        RollUp::Recovering,
-        RollUp::Waiting,
-        RollUp::Unknown,
-        RollUp::Up,
-    ];
-    let count = |these: &[Arc<dyn Standing>], roll_up| these.iter().filter(|one| one.roll_up() == roll_up).count();
-    ORDER
-        .into_iter()
-        .map(|roll_up| {
-            let glyph = glyph::of_roll_up(roll_up);
-            let chosen = filter.state == glyph.name;
-            Tile {
-                glyph,
-                word: roll_up.word(),
-                n: count(all, roll_up),
-                shown: filter.searches().then(|| count(listed, roll_up)),
-                href: filter.with_state(if chosen { "" } else { glyph.name }),
-                chosen,
-            }
-        })
-        .collect()
+/// Every state, with how many are in it; maintenance only where there is any.
+fn tiles(
+    all: &[Arc<dyn Standing>],
+    listed: &[Arc<dyn Standing>],
+    filter: &FleetFilter,
+    windows: &RunningWindows<'_>,
+) -> Vec<Tile> {
+    let count = |these: &[Arc<dyn Standing>], state| {
+        these.iter().filter(|one| has_state(&***one, windows.of(&***one).is_some(), state)).count()
+    };
+    let tile = |state: &'static str| {
+        let chosen = filter.state == state;
+        Tile {
+            glyph: Glyph { name: state },
+            word: if state == "no-access" { "no access" } else { state },
+            n: count(all, state),
+            shown: filter.searches().then(|| count(listed, state)),
+            href: filter.with_state(if chosen { "" } else { state }),
+            chosen,
+        }
+    };
+    let all = STATES.into_iter().map(tile);
+    all.filter(|tile| tile.word != "maintenance" || tile.n > 0 || tile.chosen).collect()
 }
 
 /// What the list is narrowed by, in words; the first whether it is a search.
@@ -228,7 +333,12 @@ fn narrowed_by(filter: &FleetFilter) -> Vec<(bool, String)> {
     search.into_iter().chain(labels).chain(state).collect()
 }
 
-fn row(view: &MonitorView, past: Option<MonitorPast>, now: DateTime<Utc>) -> FleetRow {
+fn row(
+    view: &MonitorView,
+    past: Option<MonitorPast>,
+    window: Option<&MaintenanceWindow>,
+    now: DateTime<Utc>,
+) -> FleetRow {
     let has_canaries = !view.canaries.is_empty();
     let drawn = |past: &Past| Bars::new(past, has_canaries);
     let seen = view.last.as_ref().map(|last| last.0.started_at);
@@ -257,6 +367,7 @@ fn row(view: &MonitorView, past: Option<MonitorPast>, now: DateTime<Utc>) -> Fle
         old,
         era: footprint::speaks(&view.profile),
         trouble: view.trouble.clone(),
+        maintenance: window.and_then(|window| window.ahead(now)),
         hold: view.cost.hold.map(|hold| footprint::held(hold, now)),
     }
 }

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 
 use crate::live::banner::Banner;
 use crate::web::assets;
@@ -26,9 +26,11 @@ pub(crate) struct Frame {
     pub banners: Vec<BannerLine>,
     pub css: &'static str,
     pub js: &'static str,
+    pub theme: &'static str,
+    pub morph: &'static str,
     pub icon: &'static str,
-    /// When it was drawn, in full.
-    pub drawn_at: String,
+    /// When it was drawn, in full, and for machines.
+    pub updated: (String, String),
     /// Whether this visitor may see the fleet, and so the navigation.
     pub admitted: bool,
     /// Whether signing out means something.
@@ -64,8 +66,10 @@ impl Frame {
             banners: banners.into_iter().map(|banner| line(banner, now)).collect(),
             css: &assets::STYLE.path,
             js: &assets::SCRIPT.path,
+            theme: &assets::THEME.path,
+            morph: &assets::MORPH.path,
             icon: &assets::ICON.path,
-            drawn_at: format::absolute(now),
+            updated: (format::absolute(now), now.to_rfc3339_opts(SecondsFormat::Secs, true)),
             admitted: visit.admitted,
             signed_in: visit.signed_in,
             file: if visit.admitted { format!("{}{commit}", provenance.file) } else { String::new() },

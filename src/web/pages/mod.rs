@@ -1,12 +1,15 @@
 //! One file a page: what it shows, worked out from the live state and the database; the templates only write it down.
 //!
-//! Read: `frame` (what all pages share), `filter` and `choices` (what an address's query asks for), then the pages.
+//! Read: `frame` (what all pages share), `filter` (on `search` and `states`) and `choices` (what an address's query asks for), then the pages.
 
 pub(crate) mod frame;
 
+pub(crate) mod states;
+pub(crate) mod search;
 pub(crate) mod filter;
 pub(crate) mod choices;
 
+pub(crate) mod groups;
 pub(crate) mod fleet;
 pub(crate) mod silences;
 pub(crate) mod take;

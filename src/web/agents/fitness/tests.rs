@@ -55,6 +55,14 @@ impl Standing for Stands {
         }
     }
 
+    fn p95_limit_ms(&self) -> f64 {
+        0.0
+    }
+
+    fn since(&self) -> DateTime<Utc> {
+        DateTime::default()
+    }
+
     fn p95_ms(&self) -> Option<f64> {
         None
     }
