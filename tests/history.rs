@@ -194,14 +194,19 @@ async fn pages(running: &Running) {
             &["up, 24h", "up, 90d", "coverage ", "right answers, 24h", "right answers, 90d"],
             "a day, and uptime beside right answers of every range",
         ),
-        ("/monitors/docs?range=7d", "kept", &["aria-current=\"true\">7d", "p95 over 1 h each"], "a week by hours"),
+        (
+            "/monitors/docs?range=7d",
+            "kept",
+            &["aria-current=\"true\">7d", "p95 over the 1 h before each point"],
+            "a week by hours",
+        ),
         (
             "/monitors/docs?range=30d",
             "kept",
-            &["p95 over 1 d each", "class=\"shade\""],
+            &["p95 over the 1 d before each point", "class=\"shade\""],
             "a month by days, incidents shaded",
         ),
-        ("/monitors/docs?range=90d", "kept", &["p95 over 1 d each"], "three months by days"),
+        ("/monitors/docs?range=90d", "kept", &["p95 over the 1 d before each point"], "three months by days"),
         (
             "/monitors/docs?range=90d&heat=35d",
             "kept",

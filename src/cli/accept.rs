@@ -99,7 +99,7 @@ fn locked(args: &AcceptArgs, lock: &str, body: &Value, actor: &str) -> anyhow::R
     let entry =
         entry.ok_or_else(|| anyhow::anyhow!("this list cannot be pinned: it is too long, or names a tool twice"))?;
     let ends = format!(
-        "{lock} holds the accepted tools: taken by {actor}; the incident ends when a lock with these is loaded"
+        "{lock} holds the accepted tools: accepted by {actor}; the incident ends when a lock with these is loaded"
     );
     match &args.out {
         None => {

@@ -77,10 +77,10 @@ async fn take(remote: &Remote, incident: &Value, actor: &str) -> anyhow::Result<
     let id = incident["id"].as_str().unwrap_or_default();
     let asked = remote.post(&format!("/incidents/{id}/acknowledge"), &json!({ "actor": actor })).await?;
     // A conflict is told by what the incident is by now; what is accepted waits in a queue, where others may be before us.
-    anyhow::ensure!(asked.status < 300 || asked.status == 409, "not taken: {}", asked.error());
+    anyhow::ensure!(asked.status < 300 || asked.status == 409, "not acknowledged: {}", asked.error());
     let since = Instant::now();
     while since.elapsed() < TAKEN_WITHIN {
-        let now = by_id(remote, id).await?.ok_or_else(|| anyhow!("not taken: the incident is gone"))?;
+        let now = by_id(remote, id).await?.ok_or_else(|| anyhow!("not acknowledged: the incident is gone"))?;
         if !is_free(&now, actor)? {
             return Ok(now);
         }
@@ -93,7 +93,7 @@ async fn take(remote: &Remote, incident: &Value, actor: &str) -> anyhow::Result<
 async fn give_back(remote: &Remote, incident: &Value, actor: &str) -> anyhow::Result<ExitCode> {
     let id = incident["id"].as_str().unwrap_or_default();
     let asked = remote.post(&format!("/incidents/{id}/give-back"), &json!({ "actor": actor })).await?;
-    anyhow::ensure!(asked.status < 300, "not given back: {}", asked.error());
+    anyhow::ensure!(asked.status < 300, "not un-acknowledged: {}", asked.error());
     let now = by_id(remote, id).await?.ok_or_else(|| anyhow!("the incident is gone"))?;
     anstream::println!("{}", incidents::told(&now, Utc::now()));
     Ok(ExitCode::SUCCESS)
@@ -114,12 +114,12 @@ async fn by_id(remote: &Remote, id: &str) -> anyhow::Result<Option<Value>> {
 fn is_free(incident: &Value, actor: &str) -> anyhow::Result<bool> {
     if !incident["resolved_at"].is_null() {
         let told = incidents::told(incident, Utc::now());
-        bail!("not taken: it is over since {}\n{told}", at(&incident["resolved_at"]));
+        bail!("not acknowledged: it is over since {}\n{told}", at(&incident["resolved_at"]));
     }
     match incident["acknowledged_by"].as_str() {
         None => Ok(true),
         Some(by) if by == actor => Ok(false),
-        Some(by) => bail!("not taken: {by} has it since {}", at(&incident["acknowledged_at"])),
+        Some(by) => bail!("not acknowledged: {by} has it since {}", at(&incident["acknowledged_at"])),
     }
 }
 
@@ -209,8 +209,8 @@ mod tests {
         let rows = [
             (json!({ "acknowledged_by": null }), Ok(true), "free"),
             (taken_by("kim"), Ok(false), "their own"),
-            (taken_by("lee"), Err("not taken: lee has it since 2026-11-22 03:05:00 UTC"), "somebody else's"),
-            (over, Err("not taken: it is over since 2026-11-22 03:10:00 UTC\n"), "over"),
+            (taken_by("lee"), Err("not acknowledged: lee has it since 2026-11-22 03:05:00 UTC"), "somebody else's"),
+            (over, Err("not acknowledged: it is over since 2026-11-22 03:10:00 UTC\n"), "over"),
         ];
         for (incident, expected, sentence) in rows {
             match (is_free(&incident, &as_kept(" kim\n")), expected) {

@@ -198,7 +198,7 @@ fn next_drills(fleet: &Fleet, now: DateTime<Utc>) -> Vec<String> {
         let next = drill.starts.next_after(now, RUNS_SHOWN).into_iter().map(|at| drill.starts.shown(at));
         let told: Vec<&str> = fleet.drilled([drill]).iter().map(|receiver| receiver.name.as_str()).collect();
         let next = next.collect::<Vec<_>>().join(", ");
-        format!("drill {}: {next}; it tells {}", fleet.provenance.shown(drill.line), told.join(", "))
+        format!("drill {}: {next}; it notifies {}", fleet.provenance.shown(drill.line), told.join(", "))
     };
     fleet.drills.iter().map(line).collect()
 }

@@ -123,7 +123,7 @@ pub(crate) async fn run(args: DeliveriesArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if found.is_empty() {
-        anstream::println!("nothing was promised that fits");
+        anstream::println!("no delivery matches");
     }
     for delivery in &found {
         anstream::println!("{}", told(delivery));

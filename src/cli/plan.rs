@@ -141,7 +141,7 @@ fn text(plan: &ChangePlan, old: &Provenance, new: &Provenance) -> String {
     rest.extend(plan.receivers_removed.iter().map(|name| format!("- receiver {name}")));
     rest.extend(plan.receivers_changed.iter().map(|(name, keys)| format!("~ receiver {name}: {}", keys.join(", "))));
     if plan.routes_changed {
-        let effect = if plan.told.is_empty() { ", and everybody is told as before" } else { "" };
+        let effect = if plan.told.is_empty() { ", and everybody is notified as before" } else { "" };
         rest.push(format!("~ routes{effect}"));
     }
     rest.extend(plan.rest.iter().map(|key| format!("~ {key}")));
@@ -151,7 +151,7 @@ fn text(plan: &ChangePlan, old: &Provenance, new: &Provenance) -> String {
         told.push(ids(&group.monitors));
         told.extend(group.changes.iter().map(|change| format!("    {}", change_line(change))));
     }
-    section(&mut text, "Who is told", &told);
+    section(&mut text, "Who is notified", &told);
     let count = [
         (plan.added.len(), "added"),
         (plan.removed.len(), "removed"),

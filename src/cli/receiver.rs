@@ -82,7 +82,7 @@ async fn test(args: TestArgs) -> anyhow::Result<ExitCode> {
 fn told(body: &Value) -> String {
     let mut lines: Vec<String> = body["attempts"].as_array().into_iter().flatten().map(attempt).collect();
     let name = body["receiver"].as_str().unwrap_or_default();
-    let taken = if body["accepted"] == true { "took it" } else { "did not take it, and the test is given up" };
+    let taken = if body["accepted"] == true { "accepted it" } else { "did not accept it, and the test is given up" };
     lines.push(format!("{name} {taken}, after {} ms", body["elapsed_ms"]));
     lines.join("\n")
 }

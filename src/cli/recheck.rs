@@ -68,7 +68,7 @@ fn told(id: &str, body: &Value) -> String {
             ));
         }
     }
-    lines.extend(body["monitor"]["trouble"].as_str().map(|trouble| format!("  our own trouble: {trouble}")));
+    lines.extend(body["monitor"]["trouble"].as_str().map(|trouble| format!("  Serin's own problem: {trouble}")));
     lines.join("\n")
 }
 

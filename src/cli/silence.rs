@@ -169,7 +169,7 @@ async fn end(args: EndArgs) -> anyhow::Result<ExitCode> {
     let actor = args.actor.unwrap_or_else(somebody);
     let answer = remote.post(&format!("/silences/{id}/end"), &json!({ "actor": actor })).await?;
     ensure!(answer.status < 300, "not ended: {}", answer.error());
-    anstream::println!("ended {id}; what it held and is still open is told now");
+    anstream::println!("ended {id}; what it held back and is still open is sent now");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -101,7 +101,7 @@ pub(crate) async fn add_follow_up(
 ) -> Result<(), StoreError> {
     record.outbox.push(notifier.followed_up(store, incident, told).await?);
     let line = timeline(told.event, incident, "serin", notifier.now);
-    record.timeline.push(TimelineRow { text: format!("told {}: {}", told.to.join(", "), line.text), ..line });
+    record.timeline.push(TimelineRow { text: format!("notified {}: {}", told.to.join(", "), line.text), ..line });
     record.incidents.push(incident.clone());
     Ok(())
 }

@@ -314,10 +314,10 @@ pub(crate) fn hold_lines(holds: &[TellingHold], next: &MonitorState) -> Vec<Time
         let told =
             next.incidents().find(|incident| incident.id == hold.incident).and_then(|it| next.telling(it.signal));
         let (kind, text) = match (hold.ended_at, told.is_some_and(|telling| telling.told)) {
-            (None, false) => ("held", format!("{}: nobody is told", hold.said())),
-            (None, true) => ("held", format!("{}: no changes are told", hold.said())),
+            (None, false) => ("held", format!("{}: nobody is notified", hold.said())),
+            (None, true) => ("held", format!("{}: no changes are sent", hold.said())),
             (Some(_), false) if hold.kind.is_quiet() => ("let_go", format!("no longer {}", hold.said())),
-            (Some(_), false) => ("let_go", format!("no longer {}; told if the next beats still show it", hold.said())),
+            (Some(_), false) => ("let_go", format!("no longer {}; sent if the next beats still show it", hold.said())),
             (Some(_), true) => ("let_go", format!("no longer {}", hold.said())),
         };
         let at = hold.ended_at.unwrap_or(hold.since);

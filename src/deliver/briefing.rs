@@ -155,8 +155,8 @@ fn happened(message: &Message) -> &str {
         "contract.changed" => "the server's tools changed",
         "drill" => "a drill: nothing is wrong",
         "drill.over" => "the drill is over",
-        "serin.trouble" => "Serin itself has trouble",
-        "serin.trouble_over" => "Serin's own trouble is over",
+        "serin.trouble" => "Serin itself has a problem",
+        "serin.trouble_over" => "Serin's own problem is over",
         other => other,
     }
 }

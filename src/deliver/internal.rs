@@ -140,7 +140,7 @@ impl InternalAlerts {
     pub fn clear(&self, kind: InternalAlert, now: DateTime<Utc>) {
         let mut state = self.state();
         let Some(open) = state.open.remove(&kind) else { return };
-        tracing::info!(trouble = kind.slug(), times = open.times, since = %open.since, "Serin's own trouble is over");
+        tracing::info!(trouble = kind.slug(), times = open.times, since = %open.since, "Serin's own problem is over");
         if open.told_at.is_some() {
             state.say(kind, QueuedKind::Over, open, now);
         }

@@ -103,9 +103,9 @@ impl InternalAlert {
             Self::OutOfFiles => "out of open files: what needs one more fails, be it a probe, a page or a delivery",
             Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
             Self::WayBlocked => "a proxy or a certificate file of Serin's own fails: monitors behind it are not judged",
-            Self::ReceiverFailing => "a receiver takes nothing: what it should hear goes to its fallback, or to nobody",
+            Self::ReceiverFailing => "a receiver accepts nothing: its messages go to its fallback, or to nobody",
             Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
-            Self::DrillFailed => "a drill was not accepted: a page to that receiver would not be heard in time",
+            Self::DrillFailed => "a drill was not accepted: a page to that receiver would not arrive in time",
             Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
             Self::HeartbeatFailed => "the heartbeat does not get through: whoever watches Serin will believe it dead",
         }

@@ -109,10 +109,10 @@ async fn what_is_asked_of_an_incident(from: (&Readers, &Fleet), all: &[Incident]
     let told = asked(from, Topic::Incident(Box::new(all[0].clone())), None, now).await;
     let one = &told.incidents[0];
     assert!(matches!(heard(one, told.until), Heard::Told { .. }));
-    assert!(told.sentence().contains("oncall was to be told at once"), "{}", told.sentence());
+    assert!(told.sentence().contains("oncall was to be notified at once"), "{}", told.sentence());
     assert!(told.sentence().contains("monitors.yaml:4"), "by the line of the route: {}", told.sentence());
     let text = told.lines().join("\n");
-    assert!(text.contains("opens      3 failed beats in a row") && text.contains("told       oncall"), "{text}");
+    assert!(text.contains("opens      3 failed beats in a row") && text.contains("notified   oncall"), "{text}");
     let json = serde_json::to_value(WhyBody::of(&told)).unwrap();
     assert_eq!(json["answer"], told.sentence());
     assert_eq!(json["incidents"][0]["told"][0]["receiver"], "oncall");

@@ -96,10 +96,11 @@ pub(crate) async fn show(
     };
     let per_beat = state.fleet_now().monitor(&view.id).map_or(1, |monitor| monitor.per_beat());
     let cut = cut(range, view.declared.every, per_beat, Utc::now());
-    let read = past::read(&state, &view.id, cut, heat).await?;
+    let first_seen = state.ask(state.store.first_seen(&view.id)).await?;
+    let read = past::read(&state, &view.id, (cut, heat), first_seen).await?;
     Ok(Json(HistoryBody {
         monitor: view.id.to_string(),
-        first_seen: read.first_seen,
+        first_seen,
         uptime: read.uptimes.iter().map(uptime_body).collect(),
         latency: LatencyBody {
             range: range.slug(),

@@ -107,7 +107,7 @@ fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 5] {
             )
         },
         Operation {
-            query: vec![("range", "30m, 3h, 24h, 7d, 30d or 90d.", text()), ("heat", "7d or 35d.", text())],
+            query: vec![("range", "30m, 1h, 3h, 24h, 7d, 30d or 90d.", text()), ("heat", "7d or 35d.", text())],
             refuses: &[NO_MONITOR, (422, "The range is none of these.")],
             ..Operation::get(
                 "/api/v1/monitors/{id}/history",
@@ -183,7 +183,7 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 6] {
             )
         },
         Operation {
-            refuses: &[NO_INCIDENT, (409, "It is over, or somebody has taken it."), (422, "Say who takes it.")],
+            refuses: &[NO_INCIDENT, (409, "It is over, or somebody has taken it."), (422, "Give your name.")],
             ..Operation::post(
                 "/api/v1/incidents/{id}/acknowledge",
                 "acknowledge",
@@ -205,7 +205,7 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 6] {
             ..Operation::get(
                 "/api/v1/incidents/{id}/transcripts",
                 "transcripts",
-                "What was said over the wire",
+                "What was sent and received",
                 schema::<transcripts::Transcripts>(schemas),
             )
         },
@@ -240,7 +240,7 @@ fn of_silences(schemas: &mut SchemaGenerator) -> [Operation; 3] {
             ..Operation::post(
                 "/api/v1/silences",
                 "silence",
-                "Have nobody told of what matches",
+                "Have nobody notified of what matches",
                 Some(schema::<silences::SilenceWanted>(schemas)),
             )
         },

@@ -33,8 +33,6 @@ pub(crate) struct PastBeats {
     pub heat: Vec<LatencySlice>,
     /// Uptime by range, the shortest first.
     pub uptimes: Vec<Uptime>,
-    /// When the monitor was first declared.
-    pub first_seen: Option<DateTime<Utc>>,
 }
 
 /// Uptime over one range.
@@ -92,11 +90,16 @@ impl Uptime {
     }
 }
 
-/// Reads a monitor's past.
+/// Reads a monitor's past. `first_seen`: when it was first declared, where that is known.
 ///
 /// # Errors
 /// Where the database does not answer in time.
-pub(crate) async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<PastBeats, Away> {
+pub(crate) async fn read(
+    state: &WebState,
+    id: &MonitorId,
+    (cut, heat): (Cut, HeatDays),
+    first_seen: Option<DateTime<Utc>>,
+) -> Result<PastBeats, Away> {
     let (store, now) = (&state.store, cut.to);
     let by_day = UPTIMES.map(|range| uptime_from(range, now)).into_iter().min().unwrap_or(now);
     let mut since = Since { hours: uptime_from(Range::Day, now), days: day_of(by_day), heat: heat.first(now) };
@@ -113,12 +116,11 @@ pub(crate) async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatD
         }
         state.ask(store.latency_cut(id, cut.from, cut.to, [cut.fine, cut.coarse])).await.map(Some)
     };
-    let (beats, summary, first_seen) =
-        tokio::join!(beats, state.ask(store.summary(id, since, now)), state.ask(store.first_seen(id)));
-    let (Summary { hours, days, heat }, first_seen) = (summary?, first_seen?);
+    let (beats, summary) = tokio::join!(beats, state.ask(store.summary(id, since, now)));
+    let Summary { hours, days, heat } = summary?;
     let kept = if cut.grain == Grain::Days { &days } else { &hours };
     let latency = beats?.unwrap_or_else(|| cut_stretches(kept, (cut.from, cut.to), [cut.fine, cut.coarse]));
-    Ok(PastBeats { latency, heat, uptimes: uptimes(&hours, &days, first_seen, now), first_seen })
+    Ok(PastBeats { latency, heat, uptimes: uptimes(&hours, &days, first_seen, now) })
 }
 
 /// Durations alone, of any stretch of time.

@@ -531,7 +531,7 @@ fn variables_and_files() {
     ];
     check("refused where it will run", &text, &expected);
     let warned = load(&source(text), &secrets, Unset::Warn).expect("the rest is right");
-    assert_eq!(warned.warnings.len(), 4, "and nobody is told of anything");
+    assert_eq!(warned.warnings.len(), 4, "and nobody is notified of anything");
     assert!(warned.warnings[1].starts_with("warning: the variable NO_HOST is not set\n --> monitors.yaml:4:10"));
     assert!(warned.fleet.monitors[0].auth.bearer.is_some(), "something stands in");
 

@@ -75,7 +75,7 @@ fn nothing_or_little() {
             "  + wiki-2  https://wiki.example.org/mcp",
             "  - wiki  https://wiki.example.org/mcp",
             "  ? wiki-2 has the address of wiki, which goes: its history ends, for history follows the id",
-            "Who is told",
+            "Who is notified",
             "  wiki-2",
             "      a restart: not judged → notice to mail",
             "      availability: not judged → page to oncall (else mail)",
@@ -109,7 +109,7 @@ fn who_is_told_otherwise() {
         &[
             "Monitors",
             "  ~ docs  rules.availability.severity",
-            "Who is told",
+            "Who is notified",
             "  docs",
             "      availability: page to oncall (else mail) → ticket to mail",
             "monitors: 1 changed, 1 paging otherwise",
@@ -123,7 +123,7 @@ fn who_is_told_otherwise() {
             "Everything else",
             "  + receiver net",
             "  ~ routes",
-            "Who is told",
+            "Who is notified",
             "  docs, wiki",
             "      availability, timeout: page to oncall (else mail) → page to net",
             "monitors: 2 paging otherwise",
@@ -135,7 +135,7 @@ fn who_is_told_otherwise() {
             "  - { to: [mail] }",
             "  - { match: { severity: [ticket, notice] }, to: [mail] }\n  - { to: [mail] }",
         ),
-        &["Everything else", "  ~ routes, and everybody is told as before"],
+        &["Everything else", "  ~ routes, and everybody is notified as before"],
     );
     check(
         "nobody any more",
@@ -146,7 +146,7 @@ fn who_is_told_otherwise() {
         &[
             "Everything else",
             "  ~ routes",
-            "Who is told",
+            "Who is notified",
             "  docs, wiki",
             "      a restart: notice to mail → notice to nobody",
             "      access (expiring): ticket to mail → ticket to oncall (else mail)",

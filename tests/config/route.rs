@@ -39,7 +39,7 @@ fn ci_learns_who_would_be_told() {
             &["--monitor", "wiki", "--reason", "schema_drift", "--severity", "ticket"],
             0,
             "ticket  contract schema_drift (wording): log (e-mail, line 11, in one message with team=, zone=, after 30 s and then every 10 min)\n",
-            "people are told of a group in one message",
+            "people are notified of a group in one message",
         ),
         (
             &["--monitor", "wiki", "--severity", "notice", "--at", "2026-11-27T12:00:00Z"],

@@ -64,7 +64,7 @@ fn said(event: Event) -> String {
         resolve_cause: is_over.then_some(ResolveCause::Recovered),
         acknowledged: None,
         sequence: if is_over { 2 } else { 1 },
-        course: Course::default(),
+        course: Course { began_at: Some(at("2026-11-21T09:12:03Z")), ..Course::default() },
     };
     let notification = Notification {
         id: format!("0199a1b2-3c4d-7000-8000-0000000000{}", if is_over { "02" } else { "01" }),
@@ -81,7 +81,7 @@ fn said(event: Event) -> String {
         failed_stage: Some(incident.stage.clone()),
         severity: incident.severity,
         summary: if is_over {
-            format!("docs: recovered after 6 min; it was wrong_results: {story}")
+            format!("docs: recovered after 8 min; it was wrong results: {story}")
         } else {
             incident.summary.clone()
         },

@@ -33,12 +33,12 @@ async fn who_takes_nothing_is_reminded_and_others_are_told_though_beats_are_an_h
         "    every: 1h\n    rules: { errors: { share: 20%, window: 10h, min_bad: 3 } }\n    canaries",
     ));
     let reminder = stage.message("nobody takes it", of("incident.reminder")).await;
-    assert!(reminder.summary.contains("still open, and nobody has it for"), "{}", reminder.summary);
+    assert!(reminder.summary.contains("still open, not acknowledged for"), "{}", reminder.summary);
     stage.signal("KILL");
     stage.ended().await;
     stage.again().await;
     let escalated = stage.message("nor after a crash", of("incident.escalated")).await;
-    assert!(escalated.summary.contains("nobody took it for"), "{}", escalated.summary);
+    assert!(escalated.summary.contains("escalated, not acknowledged for"), "{}", escalated.summary);
     let incident = stage.json(&format!("/api/v1/incidents/{id}")).await;
     let to_lead = incident["deliveries"].as_array().unwrap().iter().filter(|one| one["receiver"] == "lead").count();
     assert_eq!(to_lead, 1, "it is the first that the lead hears: {incident:#}");
@@ -47,8 +47,8 @@ async fn who_takes_nothing_is_reminded_and_others_are_told_though_beats_are_an_h
     assert!(code == Some(0), "{said}");
     stage.message("others hear of it", of("incident.acknowledged")).await;
     let (code, said) = stage.runs(&["ack", &id, "--undo", "--as", "lee", "--url", &stage.pages]).await;
-    assert!(code == Some(0) && !said.contains("taken by"), "{said}");
-    let given = |message: &Message| message.summary.contains("lee gave it back, and nobody has it");
+    assert!(code == Some(0) && !said.contains("acknowledged by"), "{said}");
+    let given = |message: &Message| message.summary.contains("lee un-acknowledged it");
     stage.message("and of its being given back", given).await;
     let again = |message: &Message| message.event == "incident.escalated" && message.id != escalated.id;
     stage.message("from then on it is counted anew", again).await;
@@ -111,14 +111,14 @@ async fn the_link_in_a_message_takes_its_incident_and_only_by_its_button() {
     assert!(page.contains("Sign in"), "the pages want a token");
     for _ in 0..2 {
         let (status, page) = ask(http::Method::GET, path, "").await;
-        assert!(status == 200 && page.contains("Take it?"), "a scanner looks and changes nothing: {page}");
+        assert!(status == 200 && page.contains("Acknowledge?"), "a scanner looks and changes nothing: {page}");
     }
     assert_eq!(stage.json(&format!("/api/v1/incidents/{id}")).await["acknowledged_by"], json!(null));
     let other = path.replacen("/inbox/", "/mail/", 1);
     assert_eq!(ask(http::Method::POST, &other, "actor=eve").await.0, 404, "another receiver's mark is none");
     let (status, page) = ask(http::Method::POST, path, "actor=kim+%3Cb%3E").await;
-    assert!(status == 200 && page.contains("Taken by kim &#60;b&#62;"), "{page}");
+    assert!(status == 200 && page.contains("Acknowledged by kim &#60;b&#62;"), "{page}");
     let (status, page) = ask(http::Method::POST, path, "actor=lee").await;
-    assert!(status == 200 && page.contains("Taken by kim"), "it may be pressed again: {page}");
+    assert!(status == 200 && page.contains("Acknowledged by kim"), "it may be pressed again: {page}");
     stage.message("others hear of it", of("incident.acknowledged")).await;
 }

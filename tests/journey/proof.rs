@@ -18,7 +18,7 @@ async fn a_test_goes_the_way_of_a_page_and_says_how_it_went() {
     let server = reference().await;
     let stage = Stage::with(GONE, ROUTES, &format!("  - {{ id: docs, url: \"{}\" }}\n", server.mcp_url())).await;
     let (code, said) = serin(&stage, &["receiver", "test", "inbox", "--as", "kim"]).await;
-    assert!(code == Some(0) && said.contains("1. accepted in") && said.contains("inbox took it"), "{said}");
+    assert!(code == Some(0) && said.contains("1. accepted in") && said.contains("inbox accepted it"), "{said}");
     let drill = stage.message("the test arrives", |message| message.event == "drill").await;
     assert!(drill.summary.contains("a test of receiver 'inbox', by kim"), "{}", drill.summary);
     assert_eq!((drill.severity.as_str(), &drill.monitor, &drill.incident), ("page", &None, &None));
@@ -27,7 +27,7 @@ async fn a_test_goes_the_way_of_a_page_and_says_how_it_went() {
     assert_ne!(over.id, drill.id, "each message has its own id");
 
     let (code, said) = serin(&stage, &["receiver", "test", "mail", "--as", "kim"]).await;
-    assert!(code == Some(0) && said.contains("mail took it"), "{said}");
+    assert!(code == Some(0) && said.contains("mail accepted it"), "{said}");
 
     let (code, said) = serin(&stage, &["receiver", "test", "gone", "--wait", "1s"]).await;
     assert!(code == Some(1) && said.contains("1. failed in") && said.contains("refused"), "{said}");
@@ -55,7 +55,7 @@ async fn a_test_goes_the_way_of_a_page_and_says_how_it_went() {
     let form = stage.client.post(format!("{}/receivers/inbox/test", stage.pages)).body("actor=lee");
     let form = form.header("content-type", "application/x-www-form-urlencoded");
     let page = form.send().await.unwrap().text().await.unwrap();
-    assert!(page.contains("inbox took the test."), "{page}");
+    assert!(page.contains("inbox accepted the test."), "{page}");
     let (code, said) = serin(&stage, &["receiver", "list"]).await;
     assert!(code == Some(0) && said.contains("gone  webhook  "), "{said}");
 }

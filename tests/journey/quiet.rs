@@ -96,7 +96,7 @@ async fn a_silence_may_end_with_its_incident_and_a_form_makes_one() {
     let send = stage.client.post(format!("{}/incidents/{id}/silence", stage.pages)).body(form);
     let send = send.header("content-type", "application/x-www-form-urlencoded");
     let page = send.send().await.unwrap().text().await.unwrap();
-    assert!(page.contains("Silenced: nobody is told of it meanwhile"), "{page}");
+    assert!(page.contains("Silenced: nobody is notified of it meanwhile"), "{page}");
     let list = stage.json("/api/v1/silences").await;
     assert_eq!(list["silences"][0]["until_resolved"], json!(id), "{list:#}");
     assert_eq!(list["silences"][0]["match"]["signal"], json!(["quality"]), "{list:#}");

@@ -48,7 +48,7 @@ async fn a_fix_is_confirmed_without_waiting_for_the_schedule() {
     let path = format!("{}?{}", landed.url().path(), landed.url().query().unwrap_or_default());
     stage.until("the second good beat ends it", "docs", |body| body["state"] == "up").await;
     let page = stage.page(&path).await;
-    assert!(page.contains("Looked again: good in ") && page.contains("The monitor is up."), "{page}");
+    assert!(page.contains("Rechecked: good in ") && page.contains("The monitor is up."), "{page}");
 
     let answer =
         stage.client.post(format!("{}/api/v1/monitors/docs/recheck?wait=60", stage.pages)).send().await.unwrap();

@@ -33,15 +33,15 @@ async fn an_incident_is_seen_taken_and_understood_in_a_terminal() {
     let (code, said) = serin(&["ack", ""]).await;
     assert!(code == Some(1) && said.contains("too short"), "{said}");
     let (code, said) = serin(&["ack", &id[id.len() - 6..], "--as", "kim"]).await;
-    assert!(code == Some(0) && said.contains("taken by kim") && said.contains("serin probe docs"), "{said}");
+    assert!(code == Some(0) && said.contains("acknowledged by kim") && said.contains("serin probe docs"), "{said}");
     let (code, said) = serin(&["ack", id.as_str(), "--as", "kim"]).await;
     assert!(code == Some(0) && said.contains("yours already"), "{said}");
     let (code, said) = serin(&["ack", id.as_str(), "--as", "lee"]).await;
-    assert!(code == Some(1) && said.contains("not taken: kim has it"), "{said}");
+    assert!(code == Some(1) && said.contains("not acknowledged: kim has it"), "{said}");
     let listen = stage.pages.trim_start_matches("http://");
     stage.beside("broken.yaml", &format!("serin:\n  listen: {listen}\nmonitors: [\n"));
     let (_, said) = stage.runs(&["incidents", "--config", "broken.yaml"]).await;
-    assert!(said.contains("warning: broken.yaml has") && said.contains("taken by kim"), "{said}");
+    assert!(said.contains("warning: broken.yaml has") && said.contains("acknowledged by kim"), "{said}");
 
     let (code, said) = stage.runs(&["probe", "docs"]).await;
     assert_eq!(code, Some(1), "{said}");

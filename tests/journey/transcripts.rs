@@ -40,7 +40,7 @@ async fn a_failing_beat_is_run_again() {
     let page = stage.page(&format!("/incidents/{incident}/transcripts")).await;
     let path = list["transcripts"][0]["url"].as_str().unwrap();
     assert!(page.contains(path), "{page}");
-    assert!(stage.page(&format!("/incidents/{incident}")).await.contains("/transcripts\">What was said over the wire"));
+    assert!(stage.page(&format!("/incidents/{incident}")).await.contains("/transcripts\">Transcripts"));
     assert!(stage.page("/monitors/docs").await.contains("<a href=\"/transcripts/"));
     let answer = stage.client.get(format!("{}{path}", stage.pages)).send().await.unwrap();
     assert_eq!(answer.headers()["content-type"], "text/plain; charset=utf-8");

@@ -53,7 +53,7 @@ async fn who_asks_why_is_answered_alike_in_terminal_api_and_page() {
     let said = answer(&stage, id, &why).await;
     assert!(
         said.starts_with("docs quality (empty_results, page), opened ")
-            && said.contains("nobody is told, it is silenced by kim: we reindex since "),
+            && said.contains("nobody is notified, it is silenced by kim: we reindex since "),
         "{said}"
     );
     let (code, part) = stage.runs(&["why", &id[..id.len() - 4]]).await;
@@ -96,7 +96,7 @@ async fn who_asks_why_is_answered_alike_in_terminal_api_and_page() {
     let second = held(&stage, "window").await;
     let id = second["id"].as_str().unwrap();
     let said = answer(&stage, id, &format!("/incidents/{id}/why")).await;
-    assert!(said.contains("nobody is told, it is in maintenance (") && said.contains("monitors.yaml:"), "{said}");
+    assert!(said.contains("nobody is notified, it is in maintenance (") && said.contains("monitors.yaml:"), "{said}");
 
     let pending = async {
         loop {
@@ -108,12 +108,12 @@ async fn who_asks_why_is_answered_alike_in_terminal_api_and_page() {
         }
     };
     let said = stage.soon("gone has failed often enough, and not for long enough", pending).await;
-    assert!(said.starts_with("Nobody was told of gone at "), "{said}");
+    assert!(said.starts_with("Nobody was notified of gone at "), "{said}");
     assert!(
         said.contains("availability waits for page_after: for ") && said.contains(" of 1h, and one more failed beat"),
         "{said}"
     );
-    assert!(said.contains("tells      inbox (monitors.yaml:"), "who would be told, by which line: {said}");
+    assert!(said.contains("notifies   inbox (monitors.yaml:"), "who would be told, by which line: {said}");
 
     let then = incident["opened_at"].as_str().unwrap();
     let before = chrono::DateTime::parse_from_rfc3339(then).unwrap() - chrono::TimeDelta::hours(5);

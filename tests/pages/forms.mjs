@@ -86,24 +86,24 @@ const everyForm = async (page, script, base, name) => {
   const [incident, monitor] = [`/incidents/${incidents[name]}`, `/monitors/${name}`];
   // By the link of a message, signed in nowhere.
   await page.goto(base + links[name]);
-  must((await text(page, "main")).includes("Take it?"), `the link's page says "${await text(page, "main")}"`);
+  must((await text(page, "main")).includes("Acknowledge?"), `the link's page says "${await text(page, "main")}"`);
   await fill(page, "#actor", `lee of ${name}`);
   await submit(page, "#take button");
   lands(page, links[name], "taking by link");
-  must((await text(page, "main")).includes(`Taken by lee of ${name}`), `the link's page says "${await text(page, "main")}"`);
+  must((await text(page, "main")).includes(`Acknowledged by lee of ${name}`), `the link's page says "${await text(page, "main")}"`);
   await page.screenshot({ path: `${folder}/form-link-${name}.png`, fullPage: true });
 
   await signIn(page, base, incident, name);
-  must((await text(page, "#incident-head")).includes(`taken by lee of ${name}`), `the head says "${await text(page, "#incident-head")}"`);
+  must((await text(page, "#incident-head")).includes(`acknowledged by lee of ${name}`), `the head says "${await text(page, "#incident-head")}"`);
   await fill(page, "#giver", `kim of ${name}`);
   await submit(page, "#give-back button");
   lands(page, `${incident}?said=given`, "giving back");
-  must((await text(page, "#said")).includes("Given back: nobody has it"), `the page says "${await text(page, "#said")}"`);
+  must((await text(page, "#said")).includes("Un-acknowledged: reminders"), `the page says "${await text(page, "#said")}"`);
   must(await page.$eval("#actor", (one) => one.value) === `kim of ${name}`, "the form does not know who asks");
   await submit(page, "#take button");
   lands(page, `${incident}?said=taken`, "acknowledging");
-  await says(page, script, "#incident-head", `taken by kim of ${name}`);
-  must((await text(page, "#said")).includes(`Written down: kim of ${name} has taken it.`), `the page says "${await text(page, "#said")}"`);
+  await says(page, script, "#incident-head", `acknowledged by kim of ${name}`);
+  must((await text(page, "#said")).includes(`Acknowledged by kim of ${name}.`), `the page says "${await text(page, "#said")}"`);
   must(await page.$("#take") === null, "the page still asks who takes what is taken");
   await page.screenshot({ path: `${folder}/form-taken-${name}.png`, fullPage: true });
 
@@ -116,7 +116,7 @@ const everyForm = async (page, script, base, name) => {
   await fill(page, "#comment", "known <b>well</b>");
   await submit(page, "#silence button");
   lands(page, `${incident}?said=silenced`, "silencing");
-  must((await text(page, "#said")).includes("Silenced: nobody is told of it"), `the page says "${await text(page, "#said")}"`);
+  must((await text(page, "#said")).includes("Silenced: nobody is notified of it"), `the page says "${await text(page, "#said")}"`);
   await says(page, script, "#quiet", `silenced by kim of ${name}: known <b>well</b>`);
   await page.screenshot({ path: `${folder}/form-silenced-${name}.png`, fullPage: true });
   await page.goto(base + "/silences");
@@ -139,19 +139,19 @@ const everyForm = async (page, script, base, name) => {
   must(await page.$eval("#replayer", (one) => one.value) === `kim of ${name}`, "the replay's form does not know who asks");
   await submit(page, "#replay button");
   lands(page, `${incident}?said=replayed`, "replaying an incident");
-  must((await text(page, "#said")).includes("It is brought once more"), `the page says "${await text(page, "#said")}"`);
+  must((await text(page, "#said")).includes("It is sent once more"), `the page says "${await text(page, "#said")}"`);
 
   await page.goto(base + "/receivers");
   const inbox = await page.$eval("#receivers tbody", (body) => 1 + [...body.rows].findIndex((one) => one.cells[0].textContent === "inbox"));
   await submit(page, `#receivers tbody tr:nth-child(${inbox}) button`);
   lands(page, "/receivers?said=accepted&receiver=inbox", "testing a receiver");
-  must((await text(page, "#said")).includes("inbox took the test."), `the page says "${await text(page, "#said")}"`);
+  must((await text(page, "#said")).includes("inbox accepted the test."), `the page says "${await text(page, "#said")}"`);
   await page.screenshot({ path: `${folder}/form-receivers-${name}.png`, fullPage: true });
 
   await page.goto(base + monitor);
   await submit(page, ".monitor-head button", script ? pressSlowly : press);
   must(here(page).startsWith(`${monitor}?said=recheck&at=`), `looking again leads to ${here(page)}`);
-  await says(page, script, "#said", "Looked again:");
+  await says(page, script, "#said", "Rechecked:");
   await page.screenshot({ path: `${folder}/form-recheck-${name}.png` });
 
   const offered = await page.$eval("#accepting", (one) => one.value);

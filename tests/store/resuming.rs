@@ -188,7 +188,7 @@ async fn what_an_incident_was_told_with_outlives_a_process() {
         unclaimed,
         flapping: Some(Flapping { openings: 4, calm: CALM_MIN, told: true }),
         calm_since: Some(at(60)),
-        began_at: Some(at(-30)),
+        began_at: Some(at(5)),
     };
     let bare = Course { told: Some(ToldAs { reach: None, ..told }), ..Course::default() };
     for (id, course) in [("i1", whole), ("i2", bare), ("i3", Course::default())] {

@@ -124,7 +124,7 @@ async fn an_answer_takes_as_many_queries_whatever_is_in_the_database() {
     let (few, many) = (filled(2, 1).await, filled(120, 500).await);
     for arguments in [&["docs"][..], &["00000000-incident"]] {
         let ((said, one), (_, all)) = (asked(&few, arguments), asked(&many, arguments));
-        assert!(said.contains("oncall was to be told at once"), "{said}");
+        assert!(said.contains("oncall was to be notified at once"), "{said}");
         assert_eq!(one, all, "1 incident and 500 of {arguments:?}");
         assert!((10..90).contains(&one.len()), "counted at all, and bounded by the week that is read: {}", one.len());
     }

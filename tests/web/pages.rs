@@ -44,11 +44,11 @@ async fn every_page_says_what_it_is_for() {
         ),
         (
             &format!("/incidents/{}", fixture::incident_id(0)),
-            &["auth/tokens.md within 5", "What ends it", "Acknowledge"],
+            &["auth/tokens.md within 5", "Resolves when", "Acknowledge"],
             "an open one",
         ),
         ("/deliveries", &["oncall", "pending", "incident.opened"], "the ledger"),
-        ("/receivers", &["Receivers", "nobody is told of anything"], "who can be told"),
+        ("/receivers", &["Receivers", "nobody is notified of anything"], "who can be told"),
         ("/runbooks", &["wrong_results", "canary_stale"], "the shelf of runbooks"),
         ("/runbooks/empty_results", &["<h2>"], "a runbook"),
         (

@@ -1,6 +1,6 @@
 //! `serin backtest`: the command, from the file to the report.
 //!
-//! Exit code 0 where nobody would have been told otherwise, 2 where somebody would, 1 where a file or the database cannot
+//! Exit code 0 where nobody would have been notified otherwise, 2 where somebody would, 1 where a file or the database cannot
 //! be read.
 
 use std::collections::HashMap;

@@ -19,9 +19,9 @@ pub(crate) fn text(report: &Report) -> String {
     let mut text = String::new();
     line(&mut text, &format!("{}, {}", version(&report.provenance), tried(report)));
     if report.differences() == 0 {
-        line(&mut text, "nobody would have been told otherwise");
+        line(&mut text, "nobody would have been notified otherwise");
     } else {
-        line(&mut text, "\nWho would have been told otherwise");
+        line(&mut text, "\nWho would have been notified otherwise");
         let all = report.monitors.iter().flat_map(|monitor| monitor.differences.iter().map(move |one| (monitor, one)));
         for (monitor, one) in all.take(LINES_MAX) {
             line(&mut text, &format!("  {} {}  {}: {}", sign(one), monitor.id, what(one), incident(one)));
@@ -42,7 +42,7 @@ pub(crate) fn markdown(report: &Report) -> String {
     line(&mut text, &format!("### Back-test of {}\n", version(&report.provenance)));
     line(&mut text, &format!("{}. **{}**", capital(&tried(report)), pages(report)));
     if report.differences() == 0 {
-        line(&mut text, "\nNobody would have been told otherwise.");
+        line(&mut text, "\nNobody would have been notified otherwise.");
     } else {
         line(&mut text, "\n| monitor | what changes | incident |\n|---|---|---|");
         let all = report.monitors.iter().flat_map(|monitor| monitor.differences.iter().map(move |one| (monitor, one)));
@@ -115,8 +115,8 @@ fn said(change: Change, one: &Difference) -> String {
         Change::New => "new".to_owned(),
         Change::Sooner(by) => of("sooner", by),
         Change::Later(by) => of("later", by),
-        Change::NowTold => "told, which it was not".to_owned(),
-        Change::NoLongerTold => "told to nobody".to_owned(),
+        Change::NowTold => "notified, which it was not".to_owned(),
+        Change::NoLongerTold => "nobody notified".to_owned(),
         Change::Louder => format!("louder ({})", severities()),
         Change::Quieter => format!("quieter ({})", severities()),
         Change::OtherReason => {
@@ -150,9 +150,9 @@ fn incident(one: &Difference) -> String {
 /// Whether nobody was told, or somebody later than it opened.
 pub(super) const fn quiet(told: &ToldIncident) -> &'static str {
     match (told.told_at, told.in_maintenance) {
-        (None, true) => ", in maintenance, told to nobody",
-        (None, false) => ", told to nobody",
-        (Some(_), true) => ", told when maintenance was over",
+        (None, true) => ", in maintenance, nobody notified",
+        (None, false) => ", nobody notified",
+        (Some(_), true) => ", notified when maintenance was over",
         (Some(_), false) => "",
     }
 }

@@ -267,7 +267,7 @@ async fn windows_of_maintenance_are_replayed_and_others_are_tried() {
     let (with, without) = (by_minutes_with_window(rules), by_minutes(rules));
     // From five past to a quarter past: one within it, one that outlasts it, one behind it.
     let marks = ".....xx...xxxxxxxx.......xx..";
-    let said_with = [", in maintenance, told to nobody", ", told when maintenance was over", ""];
+    let said_with = [", in maintenance, nobody notified", ", notified when maintenance was over", ""];
     for (was, is, expected, said) in [
         (&with, &without, ["NowTold", "Sooner(240s)"], said_with),
         (&without, &with, ["NoLongerTold", "Later(240s)"], [""; 3]),

@@ -22,7 +22,7 @@ pub(in crate::config) fn coverage(
     if !routes.iter().any(|(route, _)| route.matches == Match::default()) {
         let place = routes.last().map_or(top, |(_, place)| *place);
         let (message, mend) = if routes.is_empty() {
-            ("nobody is told of anything: there is no route", "declare `receivers`, and `routes` that lead to them")
+            ("nobody is notified of anything: there is no route", "declare `receivers`, and `routes` that lead to them")
         } else {
             (
                 "what no route matches is told to nobody",

@@ -214,7 +214,7 @@ impl MonitorState {
         self.canaries.values().any(|canary| canary.state.phase != Phase::Quiet)
     }
 
-    /// Whether a canary's answers are wrong, and nobody is told yet.
+    /// Whether a canary's answers are wrong, and nobody is notified yet.
     pub fn is_in_doubt(&self) -> bool {
         self.horizon(self.begun_at).is_some() && !self.signal(Signal::Quality).phase.has_incident()
     }

@@ -360,7 +360,7 @@ impl MonitorState {
         let open = self.open.values_mut().find(|open| open.incident.id == incident && is_free(open))?;
         open.incident.acknowledged = Some((actor.to_owned(), now));
         open.incident.course.unclaimed = None;
-        // Where nobody was told, there is no message to come after.
+        // Where nobody was notified, there is no message to come after.
         open.incident.sequence += u32::from(open.telling.told);
         Some(open.incident.clone())
     }

@@ -27,7 +27,7 @@ impl Why {
             std::cmp::Reverse((is_told, one.incident.severity, one.incident.opened_at))
         });
         let Some(first) = open.first() else {
-            return format!("Nobody was told of {} at {}: {}.", self.monitor, moment(self.at), self.nothing_open());
+            return format!("Nobody was notified of {} at {}: {}.", self.monitor, moment(self.at), self.nothing_open());
         };
         let more = match open.len() {
             1 => String::new(),
@@ -67,7 +67,7 @@ impl Why {
         }
         let why = match weighed.blind {
             Some((_, "uplink")) => ", since its own network was gone",
-            Some((_, "internal")) => ", since it had trouble of its own",
+            Some((_, "internal")) => ", since it had a problem of its own",
             Some((_, "held")) => ", since the server asked for quiet, or a cap of the file is used up",
             _ => "",
         };
@@ -85,7 +85,7 @@ pub fn not_yet(one: &SignalThen) -> Option<String> {
     Some(match standing.held_by {
         Some(HeldBy::ColdStart) => "is held back while the server warms up (cold_start)".to_owned(),
         Some(HeldBy::Signal(Signal::Availability)) => "is held back while availability is open".to_owned(),
-        Some(HeldBy::Signal(other)) => format!("is held back behind {}, which tells of the same cause", other.slug()),
+        Some(HeldBy::Signal(other)) => format!("is held back behind {}, which has the same cause", other.slug()),
         None if standing.is_short_of_time && one.signal == Signal::Availability => {
             format!("waits for page_after: {progress}, and one more failed beat")
         }
@@ -115,34 +115,35 @@ pub fn telling(one: &IncidentThen, until: DateTime<Utc>, is_now: bool) -> String
         Heard::Held(by) => {
             let by: Vec<String> =
                 by.into_iter().map(|hold| format!("{} since {}", hold.said, moment(hold.hold.since))).collect();
-            format!("nobody {is} told, it {is} {}", by.join(" and "))
+            format!("nobody {is} notified, it {is} {}", by.join(" and "))
         }
         Heard::EndedHeld(hold) => {
             let until = hold.over_at().map(|over| format!(" until {}", moment(over))).unwrap_or_default();
             format!(
-                "nobody was told, it was {} from {}{until}, and it ended {} without having outlasted that",
+                "nobody was notified, it was {} from {}{until}, and it ended {} without having outlasted that",
                 hold.said,
                 moment(hold.hold.since),
                 one.incident.resolved_at.map(moment).unwrap_or_default()
             )
         }
         Heard::Outlasting(hold) => format!(
-            "nobody {is} told yet, it was {} until {} and is told once its own beats still show it after that",
+            "nobody {is} notified yet, it was {} until {} and goes out once its own beats still show it after that",
             hold.said,
             hold.over_at().map(moment).unwrap_or_default()
         ),
-        Heard::Unrouted => "nobody was told, since no route of the file fits it".to_owned(),
+        Heard::Unrouted => "nobody was notified, since no route of the file fits it".to_owned(),
         Heard::Waits => {
             let later =
-                one.tellings.first().map(|told| format!("; it was told {}", moment(told.at))).unwrap_or_default();
-            format!("nobody {is} told yet, since what may explain it {is} being confirmed{later}")
+                one.tellings.first().map(|told| format!("; it was sent {}", moment(told.at))).unwrap_or_default();
+            format!("nobody {is} notified yet, since what may explain it {is} being confirmed{later}")
         }
         Heard::EndedWaiting => format!(
-            "nobody was told, it ended {} while what may explain it was being confirmed",
+            "nobody was notified, it ended {} while what may explain it was being confirmed",
             one.incident.resolved_at.map(moment).unwrap_or_default()
         ),
         Heard::Unknown => {
-            "nobody was told; the file of then is not kept, so that nobody knows whom it would have told".to_owned()
+            "nobody was notified; the file of then is not kept, so that nobody knows whom it would have notified"
+                .to_owned()
         }
     }
 }
@@ -164,13 +165,13 @@ fn told(one: &IncidentThen, first: &[&ToldThen], after: Option<&HoldThen>) -> St
     // Whom nothing reached was not told.
     let reached = own.iter().any(|told| told.state == "sent");
     let be = if reached { be.to_owned() } else { format!("{be} to be") };
-    format!("{} {be} told {when}{places}{taken}{after}", named.join(" and "))
+    format!("{} {be} notified {when}{places}{taken}{after}", named.join(" and "))
 }
 
 /// Who did not take it yet, or never will.
 fn untaken(own: &[&&ToldThen]) -> String {
     let left = own.iter().filter(|told| told.state != "sent").map(|told| {
-        let word = if told.state == "dead" { "never took it" } else { "has not taken it yet" };
+        let word = if told.state == "dead" { "never accepted it" } else { "has not accepted it yet" };
         let answer = if told.answer.is_empty() { String::new() } else { format!(", last answer: {}", told.answer) };
         format!("{} {word}{answer}", told.receiver)
     });

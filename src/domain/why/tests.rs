@@ -92,20 +92,20 @@ fn what_became_of_telling_an_incident_is_one_sentence() {
     use HoldKind as K;
     let taken = || vec![told(0, "oncall", "sent", "")];
     let rows: Vec<(IncidentThen, &str, &str)> = vec![
-        (one(None, vec![], taken()), "oncall was told at once (route m.yaml:4@c0ffee)", "told"),
+        (one(None, vec![], taken()), "oncall was notified at once (route m.yaml:4@c0ffee)", "told"),
         (
             one(None, vec![], vec![told(30, "oncall", "sent", ""), told(30, "mail", "sent", "")]),
-            "oncall and mail were told 30 s later, 2027-01-15 08:00:30 UTC (route m.yaml:4@c0ffee)",
+            "oncall and mail were notified 30 s later, 2027-01-15 08:00:30 UTC (route m.yaml:4@c0ffee)",
             "two of one route",
         ),
         (
             one(None, vec![], vec![told(0, "oncall", "pending", "HTTP 500")]),
-            "oncall was to be told at once (route m.yaml:4@c0ffee); oncall has not taken it yet, last answer: HTTP 500",
+            "oncall was to be notified at once (route m.yaml:4@c0ffee); oncall has not accepted it yet, last answer: HTTP 500",
             "not taken yet",
         ),
         (
             one(None, vec![], vec![told(0, "oncall", "dead", "")]),
-            "(route m.yaml:4@c0ffee); oncall never took it",
+            "(route m.yaml:4@c0ffee); oncall never accepted it",
             "given up",
         ),
         (
@@ -115,7 +115,7 @@ fn what_became_of_telling_an_incident_is_one_sentence() {
         ),
         (
             one(None, vec![hold(K::Silence, "s1", None, None)], vec![]),
-            "nobody is told, it is silenced (s1) since 2027-01-15 08:00:00 UTC",
+            "nobody is notified, it is silenced (s1) since 2027-01-15 08:00:00 UTC",
             "a silence",
         ),
         (
@@ -141,7 +141,7 @@ fn what_became_of_telling_an_incident_is_one_sentence() {
         ),
         (
             one(None, vec![hold(K::Cause, "0198", None, Some(90))], vec![]),
-            "it was explained by incident 0198 until 2027-01-15 08:01:30 UTC and is told once its own beats still show it",
+            "it was explained by incident 0198 until 2027-01-15 08:01:30 UTC and goes out once its own beats still show it",
             "it has to outlast its cause",
         ),
         (
@@ -151,23 +151,27 @@ fn what_became_of_telling_an_incident_is_one_sentence() {
         ),
         (
             IncidentThen { listeners: Some(Vec::new()), ..one(None, vec![], vec![]) },
-            "nobody was told, since no route of the file fits it",
+            "nobody was notified, since no route of the file fits it",
             "no route",
         ),
         (
             one(None, vec![], vec![]),
-            "nobody is told yet, since what may explain it is being confirmed",
+            "nobody is notified yet, since what may explain it is being confirmed",
             "a verdict is waited for",
         ),
         (
             one(None, vec![], vec![told(160, "oncall", "sent", "")]),
-            "being confirmed; it was told 2027-01-15 08:02:40 UTC",
+            "being confirmed; it was sent 2027-01-15 08:02:40 UTC",
             "and came, later than what is asked about",
         ),
-        (one(Some(60), vec![], vec![]), "nobody was told, it ended 2027-01-15 08:01:00 UTC while", "it ended first"),
+        (
+            one(Some(60), vec![], vec![]),
+            "nobody was notified, it ended 2027-01-15 08:01:00 UTC while",
+            "it ended first",
+        ),
         (
             IncidentThen { listeners: None, ..one(None, vec![], vec![]) },
-            "nobody was told; the file of then is not kept",
+            "nobody was notified; the file of then is not kept",
             "nobody knows the routes",
         ),
     ];
@@ -225,7 +229,7 @@ fn what_is_missing_before_a_signal_opens_is_said() {
             S::Health,
             Some(HeldBy::Signal(S::Quality)),
             ("", false),
-            "is held back behind quality, which tells of the same cause",
+            "is held back behind quality, which has the same cause",
         ),
     ];
     for (of, held_by, far, expected) in rows {
@@ -234,14 +238,14 @@ fn what_is_missing_before_a_signal_opens_is_said() {
         let why = why(Vec::new(), vec![signal(S::Access, Phase::Quiet, None, far), one]);
         let said = format!("nothing was open yet; {} {expected}.", of.slug());
         assert!(
-            why.sentence().starts_with("Nobody was told of docs at 2027-01-15 08:01:40 UTC: "),
+            why.sentence().starts_with("Nobody was notified of docs at 2027-01-15 08:01:40 UTC: "),
             "{}",
             why.sentence()
         );
         assert!(why.sentence().ends_with(&said), "{}: {said}", why.sentence());
         let text = why.lines().join("\n");
         assert!(
-            text.contains("tells      nobody: no route fits") && text.contains("but quiet  silenced by kim: known"),
+            text.contains("notifies   nobody: no route fits") && text.contains("but quiet  silenced by kim: known"),
             "{text}"
         );
     }
@@ -257,7 +261,7 @@ fn where_nothing_was_open_it_is_said_whether_anybody_looked() {
         (last(90, None), "nothing was over its limit.", "well, and seen"),
         (last(-300, None), "Serin had seen nothing of it since 2027-01-15 07:55:00 UTC.", "not looked at"),
         (last(-300, Some("uplink")), "07:55:00 UTC, since its own network was gone.", "our network"),
-        (last(-300, Some("internal")), "07:55:00 UTC, since it had trouble of its own.", "our trouble"),
+        (last(-300, Some("internal")), "07:55:00 UTC, since it had a problem of its own.", "our trouble"),
         (last(-300, Some("held")), "since the server asked for quiet, or a cap of the file is used up.", "quiet"),
         (Record::Gone(at(500)), "no incident was open, by the record.", "beats of then are gone"),
         (Record::Unseen, "Serin had not looked at it in the week before.", "never seen"),
@@ -280,5 +284,5 @@ fn of_several_open_incidents_the_loudest_that_was_told_comes_first() {
     let said = asked.sentence();
     assert!(said.starts_with("docs quality ") && said.ends_with("; 1 incident was open beside it."), "{said}");
     let later = Why { at: at(100) + TimeDelta::hours(1), is_now: false, ..asked };
-    assert!(later.sentence().contains("told at once"), "{}", later.sentence());
+    assert!(later.sentence().contains("notified at once"), "{}", later.sentence());
 }

@@ -126,7 +126,7 @@ fn signal(one: &SignalThen) -> Vec<String> {
     lines.push(format!("  closes     {}", one.closes));
     let listeners: Vec<String> = one.listeners.iter().map(listener).collect();
     let listeners = if listeners.is_empty() { "nobody: no route fits".to_owned() } else { listeners.join(", ") };
-    lines.push(format!("  tells      {listeners}"));
+    lines.push(format!("  notifies   {listeners}"));
     lines.extend(one.quiet.iter().map(|said| format!("  but quiet  {said}")));
     lines.extend(one.looks.iter().map(|one| format!("  beat       {}", look(one))));
     lines
@@ -148,13 +148,13 @@ fn incident(one: &IncidentThen, until: DateTime<Utc>, is_now: bool) -> Vec<Strin
             moment(incident.opened_at),
             end.unwrap_or_default()
         ),
-        format!("  telling    {}", telling(one, until, is_now)),
+        format!("  outcome    {}", telling(one, until, is_now)),
         format!("  rule       {}", incident.rule.written()),
     ];
     if !one.opens.is_empty() {
         lines.push(format!("  opens      {}", one.opens));
     }
     lines.extend(one.holds.iter().map(|one| format!("  held       {}", hold(one))));
-    lines.extend(one.tellings.iter().map(|one| format!("  told       {}", delivery(one))));
+    lines.extend(one.tellings.iter().map(|one| format!("  notified   {}", delivery(one))));
     lines
 }

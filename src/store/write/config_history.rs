@@ -124,7 +124,7 @@ pub(in crate::store) async fn give_back(
     if !lapse(connection, incident, None).await? {
         return Ok(false);
     }
-    let row = said(incident, actor, ("given_back", format!("given back by {actor}: nobody has it")), now);
+    let row = said(incident, actor, ("given_back", format!("un-acknowledged by {actor}")), now);
     timeline(connection, &row, next_event).await?;
     action(connection, actor, "give_back", incident, now).await?;
     Ok(true)

@@ -11,7 +11,12 @@ use crate::web::{ledger, receivers, replay};
 
 pub(crate) fn of_receivers(schemas: &mut SchemaGenerator) -> [Operation; 2] {
     [
-        Operation::get("/api/v1/receivers", "receivers", "Who can be told", schema::<receivers::ReceiverList>(schemas)),
+        Operation::get(
+            "/api/v1/receivers",
+            "receivers",
+            "Who can be notified",
+            schema::<receivers::ReceiverList>(schemas),
+        ),
         Operation {
             query: vec![("wait", "Seconds to wait for its receipt, 60 at most; 20 without it.", number(0))],
             gives: vec![(200, "How it went, taken or not.", Some(schema::<receivers::ReceiverTest>(schemas)))],
@@ -46,8 +51,12 @@ pub(crate) fn of_why(schemas: &mut SchemaGenerator) -> [Operation; 2] {
         ..Operation::get(path, name, what, answer.clone())
     };
     [
-        why("/api/v1/incidents/{id}/why", "incident_why", "Why people were told of an incident, or were not"),
-        why("/api/v1/monitors/{id}/why", "monitor_why", "Why people were told of a monitor at a moment, or were not"),
+        why("/api/v1/incidents/{id}/why", "incident_why", "Why people were notified of an incident, or were not"),
+        why(
+            "/api/v1/monitors/{id}/why",
+            "monitor_why",
+            "Why people were notified of a monitor at a moment, or were not",
+        ),
     ]
 }
 
@@ -69,7 +78,7 @@ pub(crate) fn of_deliveries(schemas: &mut SchemaGenerator) -> Operation {
         ..Operation::get(
             "/api/v1/deliveries",
             "deliveries",
-            "What was promised to whom and each try of it, the latest first, a page at a time",
+            "Messages to receivers with each attempt to send them, the latest first, a page at a time",
             schema::<ledger::DeliveryList>(schemas),
         )
     }

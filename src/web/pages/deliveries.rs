@@ -179,11 +179,11 @@ fn word(done: Result<Replayed, Problem>) -> &'static str {
 /// What came of a replay, in words.
 pub(crate) fn said(word: &str) -> Option<&'static str> {
     Some(match word {
-        "replayed" => "It is brought once more, with the same id and bytes.",
-        "old" => "Not replayed: it is over, and people would be told of it. Tick the box if you mean that.",
-        "waits" => "Not replayed: it waits to be brought anyway, or its receiver is no longer declared.",
+        "replayed" => "It is sent once more, with the same id and bytes.",
+        "old" => "Not replayed: it is over, and people would be notified of it. Tick the box if you mean that.",
+        "waits" => "Not replayed: it is still pending, or its receiver is no longer declared.",
         "unnamed" => "Not replayed: say who you are.",
-        "unwritten" => "That could not be written down just now. Try again in a moment.",
+        "unwritten" => "That could not be recorded just now. Try again in a moment.",
         "gone" => "The ledger has nothing that could be replayed.",
         _ => return None,
     })

@@ -148,6 +148,19 @@ struct TimelineEntry {
     line: TimelineLine,
 }
 
+impl TimelineEntry {
+    /// What happened, in a word.
+    fn kind(&self) -> &str {
+        match &*self.line.kind {
+            "told" => "notified",
+            "held" => "held back",
+            "let_go" => "released",
+            "given_back" => "un-acknowledged",
+            other => other,
+        }
+    }
+}
+
 pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
@@ -254,14 +267,16 @@ fn telling_said(incident: &Incident, holds: Vec<HoldThen>, tellings: Vec<Telling
 
 fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
     let said = match (word?, taken_by) {
-        ("taken", Some(actor)) => return Some(format!("Written down: {actor} has taken it.")),
-        ("taken", None) => "Noted. It shows here as soon as it is written down.",
-        ("over", _) => "Somebody was faster: it is taken or over already.",
-        ("away", _) => "That could not be written down just now. Try again in a moment.",
-        ("who", _) => "Say who takes it.",
-        ("given", _) => "Given back: nobody has it, and reminders go on.",
-        ("not_yours", _) => "It is over, or nobody had it.",
-        ("silenced", _) => "Silenced: nobody is told of it meanwhile. Its end is told where anybody heard of it.",
+        ("taken", Some(actor)) => return Some(format!("Acknowledged by {actor}.")),
+        ("taken", None) => "Accepted. It shows here once it is recorded.",
+        ("over", _) => "It is already acknowledged, or over.",
+        ("away", _) => "That could not be recorded just now. Try again in a moment.",
+        ("who", _) => "Give your name.",
+        ("given", _) => "Un-acknowledged: reminders and escalations go on.",
+        ("not_yours", _) => "It is over, or was not acknowledged.",
+        ("silenced", _) => {
+            "Silenced: nobody is notified of it meanwhile. Its resolve still goes to whoever was notified."
+        }
         ("why", _) => "Not silenced: say who you are, and why.",
         _ => return None,
     };

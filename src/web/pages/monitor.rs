@@ -167,17 +167,11 @@ pub(crate) async fn page(
     let fleet = state.fleet_now();
     let declared = fleet.monitor(&view.id).map(|monitor| &**monitor);
     let choices = Choices::of(&asked);
-    let range = match choices.range {
-        Some(range) => range,
-        // A chart without its database shows nothing in any case.
-        None => {
-            let first_seen = state.ask(state.store.first_seen(&view.id)).await.ok().flatten();
-            ranges::fitting(view.declared.every, first_seen, now)
-        }
-    };
+    let first_seen = state.ask(state.store.first_seen(&view.id)).await;
+    let range = choices.range.unwrap_or_else(|| ranges::fitting(view.declared.every, first_seen.ok().flatten(), now));
     let cut = ranges::cut(range, view.declared.every, declared.map_or(1, Monitor::per_beat), now);
     let (kept, board) = tokio::join!(
-        kept(&state, &view.id, cut, choices.heat),
+        kept(&state, &view.id, (cut, choices.heat), first_seen),
         board_past(&state, &view, declared, choices.board, now)
     );
     let away = kept.is_err() || board.is_err();
@@ -254,11 +248,17 @@ fn notices(view: &MonitorView, asked: &MonitorQuery, fleet: &Fleet, now: DateTim
     }
 }
 
-async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<StoredPart, Away> {
+async fn kept(
+    state: &WebState,
+    id: &MonitorId,
+    (cut, heat): (Cut, HeatDays),
+    first_seen: Result<Option<DateTime<Utc>>, Away>,
+) -> Result<StoredPart, Away> {
+    let first_seen = first_seen?;
     let store = &state.store;
     let filter = IncidentFilter { monitor: Some(id.clone()), ..IncidentFilter::default() };
     let (past, shaded, incidents, beats, listings, transcript) = tokio::join!(
-        past::read(state, id, cut, heat),
+        past::read(state, id, (cut, heat), first_seen),
         state.ask(store.incidents_between(id, cut.from, cut.to)),
         state.ask(store.incidents(&filter)),
         state.ask(store.beats(id, BEATS_SHOWN, cut.to)),

@@ -133,11 +133,11 @@ pub(crate) async fn test(
 
 fn said(word: &str, name: &str) -> Option<String> {
     Some(match word {
-        "accepted" => format!("{name} took the test."),
+        "accepted" => format!("{name} accepted the test."),
         "failed" => format!("{name} did not take the test; the ledger has each try and what it was answered."),
         "busy" => format!("{name} is being tested already."),
         "who" => "Not sent: say who you are.".to_owned(),
-        "away" => "That could not be written down just now. Try again in a moment.".to_owned(),
+        "away" => "That could not be recorded just now. Try again in a moment.".to_owned(),
         _ => return None,
     })
 }

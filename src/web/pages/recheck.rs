@@ -8,7 +8,7 @@ use crate::web::format;
 
 /// One sentence about the look asked for at this moment.
 pub(crate) fn told(view: Option<&MonitorView>, asked_at: Option<DateTime<Utc>>) -> String {
-    let coming = "A look was asked for. What it shows stands here as soon as it is over.".to_owned();
+    let coming = "A recheck was requested. Its result appears here once it is done.".to_owned();
     let (Some(view), Some(asked_at)) = (view, asked_at) else { return coming };
     // The address has whole seconds.
     let since = asked_at - TimeDelta::seconds(1);
@@ -20,5 +20,5 @@ pub(crate) fn told(view: Option<&MonitorView>, asked_at: Option<DateTime<Utc>>) 
     };
     let took = format::millis(seen.elapsed.as_secs_f64() * 1e3);
     let found = outcome.findings.first().map(|finding| format!(": {}", finding.summary)).unwrap_or_default();
-    format!("Looked again: {} in {took}{found}. The monitor is {}.", outcome.verdict.slug(), view.roll_up.word())
+    format!("Rechecked: {} in {took}{found}. The monitor is {}.", outcome.verdict.slug(), view.roll_up.word())
 }

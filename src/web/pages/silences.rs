@@ -211,14 +211,14 @@ const fn word(made: Result<(), StatusCode>) -> &'static str {
 
 fn said(word: &str) -> Option<&'static str> {
     Some(match word {
-        "made" => "It holds. Probing goes on; nobody is told of what matches.",
-        "ended" => "It is over. What it held and is still open is told now.",
+        "made" => "Silenced. Probing goes on; nobody is notified of what matches.",
+        "ended" => "Ended. What it held back and is still open is sent now.",
         "refused" => {
             "Not made: name at least one of monitor, label, signal and severity, as the file declares them, who you are, and why."
         }
         "label" => "Not made: a label is written as key=value.",
         "over" => "It was over already.",
-        "away" => "That could not be written down just now. Try again in a moment.",
+        "away" => "That could not be recorded just now. Try again in a moment.",
         _ => return None,
     })
 }

@@ -71,7 +71,7 @@ pub(crate) async fn take(
     let said = match actions::acknowledge(&state, &link.0, &actor).await {
         Ok(()) => None,
         Err(problem) if problem.status == StatusCode::CONFLICT => None,
-        Err(_) => Some("That could not be written down just now. Try again in a moment."),
+        Err(_) => Some("That could not be recorded just now. Try again in a moment."),
     };
     // As it is now: taken just now, or by somebody before.
     let now = state.ask(state.store.incident(&link.0)).await.ok().flatten().unwrap_or(found);

@@ -203,7 +203,7 @@ pub(crate) fn said(word: &str) -> Option<&'static str> {
     match word {
         "accepted" => Some("Accepted. The new list stands here as soon as it is written down."),
         "locked" => Some(
-            "Taken in your name. monitors.lock holds what is accepted: commit what stands below, and the incident ends when that lock is loaded.",
+            "Accepted in your name. monitors.lock holds what is accepted: commit what stands below, and the incident ends when that lock is loaded.",
         ),
         "refused" => Some(
             "Not accepted: the tools have changed since you looked, nothing differs any more, or the list is too old.",

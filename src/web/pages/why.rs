@@ -109,7 +109,7 @@ async fn page(
     let at = answer.as_ref().map_or(now, |why| why.at);
     let answer = answer.map(|why| shown(&why)).map_err(|problem| problem.detail);
     let at = at.to_rfc3339_opts(SecondsFormat::Secs, true)[..19].to_owned();
-    let frame = Frame::new(state, visit, now, "incidents", "Why was somebody told, or nobody?");
+    let frame = Frame::new(state, visit, now, "incidents", "Why was somebody notified, or nobody?");
     show(status, &WhyPage { frame, from, monitor, at, answer })
 }
 
