@@ -45,6 +45,27 @@ fn eras_that_differ_hide_nothing_worse() {
     assert_eq!(severity, [Severity::Notice, Severity::Page], "a call that no longer fits still pages: {told:?}");
 }
 
+#[test]
+fn an_incident_is_told_since_its_first_failed_beat() {
+    let since = |beats: &[(u32, u32, Look)]| {
+        let mut scene = Scene::new(docs());
+        scene.beats(beats);
+        let opened = scene.decided.iter().find_map(|decision| match decision {
+            Decision::Opened { incident, .. } => Some((incident.opened_at - incident.since()).num_seconds()),
+            _ => None,
+        });
+        opened.expect("an incident opens")
+    };
+    assert_eq!(since(&[(2, 60, WELL), (3, 60, REFUSED)]), 120, "two beats before the third, which confirmed it");
+    assert_eq!(
+        since(&[(2, 60, WELL), (2, 60, REFUSED), (1, 60, WELL), (3, 60, REFUSED)]),
+        120,
+        "one that passed is none"
+    );
+    const WEEK: Look = |seen| ends_in(seen, 6);
+    assert_eq!(since(&[(1, 60, WEEK)]), 0, "what is certain at first sight is so since then");
+}
+
 fn ends_in(seen: &mut Observation, days: i64) {
     seen.certificate_until = seen.started_at.checked_add_signed(chrono::TimeDelta::days(days));
 }

@@ -95,6 +95,9 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
         (DeliveryFilter { state: Some(DeliveryState::Dead), ..everything.clone() }, 1, "by state"),
         (DeliveryFilter { receiver: Some("oncall".to_owned()), ..everything.clone() }, 2, "by receiver"),
         (DeliveryFilter { receiver: Some("nobody".to_owned()), ..everything.clone() }, 0, "of another one"),
+        (DeliveryFilter { monitor: dead.monitor.clone(), ..everything.clone() }, ledger.len(), "by monitor"),
+        (DeliveryFilter { monitor: Some("nobody".to_owned()), ..everything.clone() }, 0, "of another monitor"),
+        (DeliveryFilter { event: Some("drill"), ..everything.clone() }, 0, "by event"),
         (DeliveryFilter { from: Some(at(0)), to: Some(at(60)), ..everything.clone() }, ledger.len(), "by time"),
         (DeliveryFilter { to: Some(at(0) - TimeDelta::seconds(1)), ..everything.clone() }, 0, "from before"),
         (DeliveryFilter::of_notification(&dead.notification), of_its_notification, "by notification"),
@@ -112,6 +115,10 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     for (filter, expected, sentence) in rows {
         assert_eq!(store.deliveries(&filter).await.expect("ledger").len(), expected, "{sentence}");
     }
+    let counts = store.delivery_counts(&DeliveryFilter::of_incident("i1")).await.expect("counts");
+    assert_eq!((counts[2], counts.iter().sum::<u64>()), (1, ledger.len() as u64), "one is dead, and none is missing");
+    let of_nobody = DeliveryFilter { monitor: Some("nobody".to_owned()), ..DeliveryFilter::default() };
+    assert_eq!(store.delivery_counts(&of_nobody).await, Ok([0; 3]), "counts are of what the filter fits");
     assert_eq!(store.replay(vec![dead.id.clone()], "kim", at(20)).await, Ok(1), "a dead one can be replayed");
     assert_eq!(store.replay(vec![dead.id.clone()], "kim", at(20)).await, Ok(0), "a pending one need not be");
     let (names, claims) = claimed(&store, at(20)).await;

@@ -53,13 +53,13 @@ pub(crate) fn signals(lines: &[SignalLine]) -> Fold {
         n => format!("{} not quiet, {} quiet", n, lines.len() - n),
     };
     // They stand above the fold in any case.
-    Fold { id: "signals", title: "All signals and their rules", said, bad: false }
+    Fold { id: "signals", title: "Signals and rules", said, bad: false }
 }
 
 pub(crate) fn uptime(cells: &[UptimeCell]) -> Fold {
     let said: Vec<String> = cells.iter().take(2).map(|cell| format!("{} {}", cell.name, cell.value)).collect();
     let said = if said.is_empty() { "kept in the database".to_owned() } else { said.join(" · ") };
-    Fold { id: "uptime", title: "Uptime and right answers", said, bad: false }
+    Fold { id: "uptime", title: "Uptime", said, bad: false }
 }
 
 pub(crate) fn heat(heat: Option<&Heat>) -> Fold {
@@ -69,11 +69,11 @@ pub(crate) fn heat(heat: Option<&Heat>) -> Fold {
         (Some(_), 0) => "no hour over the limit".to_owned(),
         (Some(_), n) => format!("{} over the limit", counted(n, "hour", "hours")),
     };
-    Fold { id: "heat", title: "Search durations by hour", said, bad: false }
+    Fold { id: "heat", title: "Durations by hour", said, bad: false }
 }
 
 pub(crate) fn probe(view: &MonitorView) -> Fold {
-    let (title, id) = ("Last probe, explained", "probe");
+    let (title, id) = ("Last probe", "probe");
     let Some(last) = &view.last else { return Fold { id, title, said: "no probe yet".to_owned(), bad: false } };
     let (verdict, findings) = (last.1.verdict, &last.1.findings);
     let said = match findings.first() {
@@ -129,5 +129,5 @@ pub(crate) fn footprint(part: &FootprintPart) -> Fold {
     }
     let bad = !said.is_empty();
     said.extend(today);
-    Fold { id: "footprint", title: "What probes cost this server", said: said.join(" · "), bad }
+    Fold { id: "footprint", title: "Probe cost", said: said.join(" · "), bad }
 }
