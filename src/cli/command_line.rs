@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, ack, backtest, backup, bench, canary, check, deliveries, demo, drill, export, incidents, init, key,
+    accept, ack, backtest, backup, badge, bench, canary, check, deliveries, demo, drill, export, incidents, init, key,
     logging, manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status,
     why,
 };
@@ -49,6 +49,7 @@ enum Command {
     Audit(key::AuditArgs),
     Receiver(receiver::ReceiverArgs),
     Deliveries(deliveries::DeliveriesArgs),
+    Badge(badge::BadgeArgs),
     Mcp(mcp::McpArgs),
     Status(status::StatusArgs),
     Backup(backup::BackupArgs),
@@ -95,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Audit(args) => wait(key::audit(args)),
         Command::Receiver(args) => wait(receiver::run(args)),
         Command::Deliveries(args) => wait(deliveries::run(args)),
+        Command::Badge(args) => wait(badge::run(args)),
         Command::Mcp(args) => wait(mcp::run(args)),
         Command::Status(args) => wait(status::run(args)),
         Command::Backup(args) => wait(backup::run(args)),

@@ -28,6 +28,7 @@ pub(crate) mod silence;
 pub(crate) mod key;
 pub(crate) mod receiver;
 pub(crate) mod deliveries;
+pub(crate) mod badge;
 pub(crate) mod mcp;
 pub(crate) mod replay;
 pub(crate) mod database;

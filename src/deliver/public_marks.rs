@@ -38,16 +38,22 @@ pub enum BadgeOf<'a> {
 pub enum BadgeKind {
     /// How it is now.
     State,
+    /// The share of seen time in which it could be asked, over 90 days.
+    Up,
+    /// The share of right answers, over 90 days.
+    Right,
 }
 
 impl BadgeKind {
     /// Every kind, in the order in which they are printed.
-    pub const ALL: [Self; 1] = [Self::State];
+    pub const ALL: [Self; 3] = [Self::State, Self::Up, Self::Right];
 
     /// The word for it in what is printed and signed.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::State => "state",
+            Self::Up => "up",
+            Self::Right => "right",
         }
     }
 }

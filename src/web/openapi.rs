@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::domain::signal::Signal;
 use crate::web::openapi::access::of_access;
 use crate::web::openapi::operation::{Operation, number, one_of, schema, text};
-use crate::web::openapi::told::{of_deliveries, of_receivers, of_replays, of_why};
+use crate::web::openapi::told::{of_deliveries, of_public, of_receivers, of_replays, of_why};
 use crate::web::problem::ProblemBody;
 use crate::web::{canary_ranks, history, incidents, monitors, silences, status, tools, transcripts};
 
@@ -73,6 +73,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
     all.extend(of_receivers(schemas));
     all.push(of_deliveries(schemas));
     all.extend(of_replays(schemas));
+    all.extend(of_public(schemas));
     all
 }
 

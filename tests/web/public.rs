@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::{Method, StatusCode, header};
 use serde_json::Value;
+use serin::deliver::public_marks::{BadgeKind, BadgeOf};
 use serin::domain::fleet::Fleet;
 use serin::domain::incident::ResolveCause;
 use serin::domain::maintenance::{MaintenanceWindow, Stretch, WindowRuns};
@@ -254,4 +255,92 @@ async fn a_serin_that_stands_still_claims_nothing() {
     let (_, page) = get(&running, "/status").await;
     assert!(page.contains("How systems are is not known just now"), "whatever was seen two hours ago: {page}");
     assert!(!page.contains("</span> works"), "{page}");
+}
+
+/// What `serin badge` prints, as far as it is an address.
+fn badge(running: &Running, of: BadgeOf<'_>, kind: BadgeKind) -> String {
+    running.marks.badge_url("", of, kind)
+}
+
+#[tokio::test]
+async fn a_badge_is_seen_by_whoever_has_its_address() {
+    let (running, _) = public().await;
+    let (down, works) = (BadgeOf::Monitor("legal"), BadgeOf::Component("Papers"));
+    let rows = [
+        (down, BadgeKind::State, "search: down", "a monitor's names no monitor"),
+        (works, BadgeKind::State, "Papers: works", "a component's has its public name"),
+        (BadgeOf::Component("Legal search"), BadgeKind::State, "Legal search: down (1 of 2)", "one of two"),
+        (BadgeOf::Component("Papers"), BadgeKind::Up, "Papers: up", "a share of 90 days"),
+        (BadgeOf::Monitor("support-kb"), BadgeKind::Right, "search: right", "and of right answers"),
+    ];
+    for (of, kind, said, sentence) in rows {
+        let answer = ask(&running, Method::GET, &badge(&running, of, kind)).send().await.unwrap();
+        let headers = answer.headers().clone();
+        let drawn = answer.text().await.unwrap();
+        assert!(drawn.contains(&format!("aria-label=\"{said}")), "{sentence}: {drawn}");
+        assert_eq!(headers[header::CONTENT_TYPE], "image/svg+xml");
+        assert_eq!(headers[header::CACHE_CONTROL], "public, max-age=60");
+        assert_eq!(headers["cross-origin-resource-policy"], "cross-origin", "it stands in pages of others");
+    }
+    let good = badge(&running, down, BadgeKind::State);
+    let cut = good.replace(".svg", "");
+    let other = format!("{}A.svg", &good[..good.len() - 5]);
+    for path in ["/badge/legal.svg", "/badge/.svg", "/badge/AAAAAAAAAAAAAAAAAAAAAA.svg", &cut, &other] {
+        if path == good {
+            continue;
+        }
+        let answer = ask(&running, Method::GET, path).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+    let bare = fixture::serve(Some(TOKEN), fixture::fleet(&[fixture::monitor(12)])).await;
+    bare.live.put(fixture::view(12, Utc::now()));
+    let path = bare.marks.badge_url("", BadgeOf::Monitor("reviews"), BadgeKind::State);
+    assert_eq!(get(&bare, &path).await.0, StatusCode::OK, "without a status page too");
+}
+
+#[tokio::test]
+async fn a_page_of_a_hundred_is_small() {
+    let now = Utc::now();
+    let monitors: Vec<_> = (0..100).map(fixture::monitor).collect();
+    let fleet = Fleet { status_page: None, ..fixture::fleet(&monitors) };
+    let components = monitors.iter().enumerate().map(|(n, one)| Component {
+        description: "What everybody asks for, in one sentence that is not short".to_owned(),
+        ..component(&format!("Component number {n}"), &format!("Group {}", n / 10), &[one.id.as_str()])
+    });
+    let page = StatusPage { title: "Many".to_owned(), home: None, components: components.collect() };
+    let running = fixture::serve(None, Fleet { status_page: Some(page), ..fleet }).await;
+    for n in 0..100 {
+        running.live.put(fixture::view(n, now));
+        let open = fixture::incident(n, R::WrongResults, "wrong", now - TimeDelta::minutes(14));
+        running.store.commit(fixture::opening(&open)).await.unwrap();
+    }
+    let (_, page) = get(&running, "/status").await;
+    assert_eq!(page.matches("<article").count(), 100);
+    assert_eq!(page.matches("class=\"bars\"").count(), 100);
+    assert!(page.len() < 100_000, "{} bytes", page.len());
+}
+
+#[tokio::test]
+async fn ninety_days_are_told_with_how_much_of_them_was_seen() {
+    let running = fixture::lived_in().await;
+    let (_, page) = get(&running, "/status").await;
+    let guide = page.split(">Guide<").nth(1).unwrap().split("</li>").next().unwrap();
+    assert!(guide.contains("class=\"bars\"") && guide.contains("class=\"bad\""), "it was down once: {guide}");
+    let said = guide.split("<p class=\"dim\">90 days: ").nth(1).unwrap().split("</p>").next().unwrap();
+    let parts: Vec<&str> = said.split(", ").collect();
+    assert!(parts[0].ends_with("% up") && parts[1].ends_with("% right answers"), "{said}");
+    assert!(parts[2].ends_with("% of the time watched") && !parts[0].starts_with("100"), "{said}");
+}
+
+#[tokio::test]
+#[ignore = "needs Chromium and node; run with --ignored"]
+async fn the_page_fits_every_screen_in_both_schemes() {
+    let running = fixture::lived_in().await;
+    let status = tokio::process::Command::new("node")
+        .args(["public.mjs", &running.url, "../../target/pages"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages"))
+        .status()
+        .await
+        .unwrap();
+    assert!(status.success(), "the page does not fit; see above");
 }

@@ -1,5 +1,7 @@
 //! What a public page asks for: of each incident no more than its words are made of, so that nothing else can slip out.
 
+use std::path::Path;
+
 use chrono::{DateTime, Utc};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
@@ -9,6 +11,7 @@ use crate::domain::paging::hold::HoldKind;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 use crate::store::file::readers::Readers;
+use crate::store::file::schema;
 use crate::store::values::column::{timestamp, timestamp_or_none, word};
 use crate::store::values::error::StoreError;
 
@@ -65,6 +68,19 @@ impl Readers {
         .await?;
         rows.iter().map(public_incident).collect()
     }
+}
+
+/// The key of links in a database that a Serin may be using; none where it has not made one yet. Nothing is written.
+///
+/// # Errors
+/// Where the file cannot be read, or is no database of ours.
+pub async fn link_key_at(database: &Path) -> Result<Option<[u8; 32]>, StoreError> {
+    let readers = schema::readers(database).await?;
+    let row = sqlx::query("SELECT unhex(value) FROM meta WHERE key = 'link_key'").fetch_optional(&readers).await?;
+    readers.close().await;
+    let Some(row) = row else { return Ok(None) };
+    let key: Vec<u8> = row.try_get(0)?;
+    key.try_into().map(Some).map_err(|_| StoreError::Unreadable("the key of links".to_owned()))
 }
 
 fn public_incident(row: &SqliteRow) -> Result<PublicIncident, StoreError> {

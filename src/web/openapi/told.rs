@@ -1,4 +1,4 @@
-//! What the API says of receivers, deliveries and replays.
+//! What the API says of receivers, deliveries and replays, and to everybody.
 
 use schemars::SchemaGenerator;
 use serde_json::json;
@@ -7,6 +7,7 @@ use crate::domain::paging::delivery::DeliveryState;
 use crate::domain::paging::notification::Event;
 use crate::hindsight::body::WhyBody;
 use crate::web::openapi::operation::{Operation, number, one_of, schema, text};
+use crate::web::public::summary;
 use crate::web::{ledger, receivers, replay};
 
 pub(crate) fn of_receivers(schemas: &mut SchemaGenerator) -> [Operation; 2] {
@@ -113,4 +114,25 @@ pub(crate) fn of_replays(schemas: &mut SchemaGenerator) -> [Operation; 2] {
             )
         },
     ]
+}
+
+/// In the shape of another, which is why its addresses are not below `/api/v1`.
+pub(crate) fn of_public(schemas: &mut SchemaGenerator) -> [Operation; 5] {
+    let incidents = schema::<summary::IncidentsOnly>(schemas);
+    let rows = [
+        ("/api/v2/summary.json", "public_summary", "All that everybody may see", schema::<summary::Summary>(schemas)),
+        ("/api/v2/status.json", "public_status", "How everything is", schema::<summary::StatusOnly>(schemas)),
+        (
+            "/api/v2/components.json",
+            "public_components",
+            "How each component is",
+            schema::<summary::ComponentsOnly>(schemas),
+        ),
+        ("/api/v2/incidents.json", "public_incidents", "What was wrong in the last 30 days", incidents.clone()),
+        ("/api/v2/incidents/unresolved.json", "public_unresolved", "What is wrong", incidents),
+    ];
+    rows.map(|(path, id, summary, body)| Operation {
+        refuses: &[(404, "The file shows nothing to everybody.")],
+        ..Operation::get(path, id, summary, body)
+    })
 }

@@ -13,18 +13,28 @@ use subtle::ConstantTimeEq as _;
 use tokio::time::Instant;
 
 use crate::deliver::public_marks::{BadgeKind, BadgeOf};
+use crate::domain::cell::Cell;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::domain::status_page::Component;
+use crate::web::format;
 use crate::web::public::badge_svg;
 use crate::web::public::component_now::{ComponentNow, component_now};
+use crate::web::public::component_past::{ComponentPast, MonitorPasts};
 use crate::web::public::side::Document;
+use crate::web::public::words::PublicState;
 use crate::web::state::WebState;
 
 /// How long a badge is shown: pages of others are looked at far more often than it changes.
 pub(crate) const FRESH_FOR: Duration = Duration::from_secs(60);
 /// Badges kept drawn; when there are more, all are drawn anew.
 const DRAWN_MAX: usize = 1_000;
+/// A share from which on a badge looks good: three hours of a month.
+const GOOD_FROM: f64 = 0.995;
+/// A share below which it looks bad: a day and a half of a month.
+const BAD_BELOW: f64 = 0.95;
+/// The least of the time since it is known that has to be watched for a share to stand alone.
+const WATCHED_MIN: f64 = 0.9;
 /// What a badge of a monitor calls it.
 const LABEL_OF_MONITORS: &str = "search";
 
@@ -96,10 +106,15 @@ async fn draw(state: &WebState, fleet: &Fleet, badge: Badge) -> Option<String> {
         Badge::Component(place, kind) => (fleet.status_page.as_ref()?.components.get(place)?.clone(), kind),
     };
     let now = component_now(&component, &state.live, &fleet.maintenance, Utc::now());
-    let (value, looks) = match kind {
+    let (value, state) = match kind {
         BadgeKind::State => (said(&now), now.state),
+        BadgeKind::Up | BadgeKind::Right => {
+            let ids: Vec<&MonitorId> = component.monitors.iter().collect();
+            let past = MonitorPasts::read(state, &ids, Utc::now()).await.of(&component);
+            figure(kind, past.as_ref())
+        }
     };
-    Some(badge_svg::svg(&component.name, &value, looks))
+    Some(badge_svg::svg(&component.name, &value, state))
 }
 
 /// A monitor as if it were a component, under a name that says nothing.
@@ -117,5 +132,62 @@ fn said(now: &ComponentNow) -> String {
     match now.affected {
         (some, all) if some > 0 && some < all => format!("{} ({some} of {all})", now.state.word()),
         _ => now.state.word().to_owned(),
+    }
+}
+
+/// A share of 90 days, and what it looks like. Where less was watched than [`WATCHED_MIN`], it is no figure of 90 days.
+fn figure(kind: BadgeKind, past: Option<&ComponentPast>) -> (String, PublicState) {
+    let (word, of) = if kind == BadgeKind::Right {
+        ("right", Cell::right_share as fn(Cell) -> _)
+    } else {
+        ("up", Cell::uptime as _)
+    };
+    let known = past.and_then(|past| Some((of(past.days.sum())?, past.days.coverage())));
+    let Some((share, watched)) = known else { return (format!("{word}: not known"), PublicState::Unknown) };
+    let state = match share {
+        share if share < BAD_BELOW => PublicState::Down,
+        share if share < GOOD_FROM => PublicState::Slow,
+        _ if watched < WATCHED_MIN => PublicState::Unknown,
+        _ => PublicState::Works,
+    };
+    let of = if watched < WATCHED_MIN { format!(" of {} watched", format::share(watched)) } else { String::new() };
+    (format!("{word} {}{of}", format::share(share)), state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::bars::{Grain, Past};
+
+    #[test]
+    fn a_share_is_no_figure_of_ninety_days_where_they_were_not_watched() {
+        const DAY: u32 = 86_400;
+        let past = |up_s, down_s, (right, asked)| ComponentPast {
+            days: Past {
+                grain: Grain::Day,
+                from: "2026-11-10T00:00:00Z".parse().unwrap(),
+                cells: vec![Cell { up_s, down_s, apart_s: 0, unknown_s: 0, asked, right }],
+                due_s: vec![DAY],
+            },
+            has_canaries: true,
+        };
+        let rows = [
+            (BadgeKind::Up, Some(past(DAY, 0, (1, 1))), "up 100 %", PublicState::Works, "all of it"),
+            (BadgeKind::Up, Some(past(DAY - 864, 864, (1, 1))), "up 99.00 %", PublicState::Slow, "some of it was not"),
+            (BadgeKind::Up, Some(past(DAY / 2, DAY / 2, (1, 1))), "up 50.00 %", PublicState::Down, "half of it"),
+            (
+                BadgeKind::Up,
+                Some(past(DAY / 2, 0, (1, 1))),
+                "up 100 % of 50.00 % watched",
+                PublicState::Unknown,
+                "what was not watched is not green",
+            ),
+            (BadgeKind::Right, Some(past(DAY, 0, (9, 10))), "right 90.00 %", PublicState::Down, "one of ten was wrong"),
+            (BadgeKind::Right, Some(past(DAY, 0, (0, 0))), "right: not known", PublicState::Unknown, "nothing asked"),
+            (BadgeKind::Up, None, "up: not known", PublicState::Unknown, "nothing known"),
+        ];
+        for (kind, past, said, state, sentence) in rows {
+            assert_eq!(figure(kind, past.as_ref()), (said.to_owned(), state), "{sentence}");
+        }
     }
 }

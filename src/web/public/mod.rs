@@ -5,13 +5,14 @@
 //! crawl of the running program holds that (`tests/journey/public.rs`).
 //!
 //! Read: `words` (what the public is told), `component_now` (how each component is), `episode` (what was wrong, from when
-//! to when), `ahead` (maintenance), `snapshot` (all of it at one moment), what is drawn from it (`page`, `feed`, `summary`,
+//! to when), `ahead` (maintenance), `component_past` (90 days of each), `snapshot` (all of it at one moment), what is drawn from it (`page`, `feed`, `summary`,
 //! `badge_svg` with `badges`), `side` (drawn once for all), and on top `routes`.
 
 pub(crate) mod words;
 pub(crate) mod component_now;
 pub(crate) mod episode;
 pub(crate) mod ahead;
+pub(crate) mod component_past;
 pub(crate) mod snapshot;
 pub(crate) mod page;
 pub(crate) mod feed;

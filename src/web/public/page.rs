@@ -4,6 +4,7 @@ use askama::Template;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::web::assets;
+use crate::web::draw::bars::Bars;
 use crate::web::format;
 use crate::web::public::episode::Episode;
 use crate::web::public::snapshot::Snapshot;
@@ -46,6 +47,8 @@ struct ComponentLine<'a> {
     name: &'a str,
     description: &'a str,
     state: PublicState,
+    /// 90 days, drawn and in figures.
+    past: Option<(Bars, String)>,
     /// Behind the state: how many, or since when; empty where nothing is to be added.
     more: String,
 }
@@ -106,7 +109,8 @@ pub(crate) fn html(snapshot: &Snapshot) -> String {
 /// Components in the order of the file, those of one heading where its first one stands.
 fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (declared, now) in snapshot.page.components.iter().zip(&snapshot.components) {
+    let each = snapshot.page.components.iter().zip(&snapshot.components).zip(&snapshot.pasts);
+    for ((declared, now), past) in each {
         let more = match (now.state, now.affected) {
             (PublicState::Works, _) => String::new(),
             (_, (some, all)) if all > 1 => format!("{some} of {all} affected"),
@@ -116,7 +120,9 @@ fn groups(snapshot: &Snapshot) -> Vec<Group<'_>> {
             },
             _ => String::new(),
         };
-        let line = ComponentLine { name: &declared.name, description: &declared.description, state: now.state, more };
+        let past = past.as_ref().map(|past| (Bars::new(&past.days, past.has_canaries), past.said()));
+        let (name, description) = (declared.name.as_str(), declared.description.as_str());
+        let line = ComponentLine { name, description, state: now.state, past, more };
         match groups.iter_mut().find(|group| group.name == declared.group) {
             Some(group) => group.components.push(line),
             None => groups.push(Group { name: &declared.group, components: vec![line] }),

@@ -8,12 +8,12 @@ use uuid::Uuid;
 use crate::deliver::public_marks::PublicMarks;
 use crate::domain::fleet::Fleet;
 use crate::domain::status_page::StatusPage;
-use crate::store::read::public::PublicIncident;
 use crate::web::public::ahead::{MaintenanceRun, ahead};
 use crate::web::public::component_now::{ComponentNow, component_now, overall};
+use crate::web::public::component_past::{ComponentPast, MonitorPasts};
 use crate::web::public::episode::{Episode, episodes};
 use crate::web::public::words::PublicState;
-use crate::web::state::{Away, WebState};
+use crate::web::state::WebState;
 
 /// How far back feed and API go.
 pub(crate) const TOLD_FOR: TimeDelta = TimeDelta::days(30);
@@ -28,6 +28,8 @@ pub(crate) struct Snapshot {
     pub public_url: String,
     /// By the place of the component on the page.
     pub components: Vec<ComponentNow>,
+    /// What each did over 90 days, by the same place; none where that is not known.
+    pub pasts: Vec<Option<ComponentPast>>,
     /// How everything is, and in a sentence.
     pub overall: (PublicState, String),
     /// Of the last [`TOLD_FOR`], the newest first; none where the database did not answer.
@@ -41,16 +43,7 @@ impl Snapshot {
     pub(crate) async fn take(state: &WebState, fleet: &Fleet, page: &StatusPage, now: DateTime<Utc>) -> Self {
         let monitors = page.monitors();
         let incidents = state.ask(state.store.public_incidents(&monitors, now - TOLD_FOR, now)).await;
-        Self::drawn(state, fleet, page, incidents, now)
-    }
-
-    fn drawn(
-        state: &WebState,
-        fleet: &Fleet,
-        page: &StatusPage,
-        incidents: Result<Vec<PublicIncident>, Away>,
-        now: DateTime<Utc>,
-    ) -> Self {
+        let pasts = MonitorPasts::read(state, &monitors, now).await;
         let components: Vec<ComponentNow> = page
             .components
             .iter()
@@ -63,6 +56,7 @@ impl Snapshot {
             public_url: fleet.public_url.clone(),
             overall: overall(&named),
             components,
+            pasts: page.components.iter().map(|component| pasts.of(component)).collect(),
             episodes: incidents.ok().map(|incidents| episodes(&page.components, &incidents)),
             ahead: ahead(fleet, page, now),
             marks: state.public.marks.clone(),
