@@ -13,7 +13,10 @@ use axum::{Json, Router};
 use serde_json::json;
 
 use crate::live::state::{LiveState, STARTING};
-use crate::web::guard;
+use crate::web::{guard, public};
+
+/// What everybody is told meanwhile.
+const NOT_YET: &str = "starting: how things are is not known yet";
 
 /// What is answered while Serin starts.
 pub(crate) fn router(live: Arc<LiveState>) -> Router {
@@ -57,7 +60,12 @@ async fn status(State(live): State<Arc<LiveState>>) -> Response {
 }
 
 async fn anything(State(live): State<Arc<LiveState>>, uri: Uri) -> Response {
-    refusal(uri.path(), &starting(&live))
+    refusal(uri.path(), &told(uri.path(), &live))
+}
+
+/// What keeps it from starting may name files and folders: whoever may see the public page alone does not get to know.
+fn told(path: &str, live: &LiveState) -> String {
+    if public::routes::is_public(path) { NOT_YET.to_owned() } else { starting(live) }
 }
 
 /// What it waits for, to programs as problem details (RFC 9457), as every later refusal is.
@@ -77,6 +85,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::live::banner::Banner;
 
     #[tokio::test]
     async fn programs_are_refused_in_the_one_form() {
@@ -102,5 +111,16 @@ mod tests {
                 assert_eq!(told, "starting: soon\n", "{path}");
             }
         }
+    }
+
+    #[test]
+    fn nobody_learns_from_the_public_page_what_keeps_it_from_starting() {
+        let live = LiveState::default();
+        let text = "cannot open /srv/serin/serin.db".to_owned();
+        live.raise(Banner { kind: STARTING, text, since: chrono::Utc::now() });
+        for path in ["/status", "/status/feed.atom", "/api/v2/summary.json", "/badge/x.svg"] {
+            assert_eq!(told(path, &live), NOT_YET, "{path}");
+        }
+        assert!(told("/", &live).contains("/srv/serin"), "whoever runs it does");
     }
 }
