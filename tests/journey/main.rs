@@ -42,3 +42,4 @@ mod uplink;
 mod programs;
 mod terminal;
 mod agents;
+mod public;
