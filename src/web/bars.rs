@@ -21,6 +21,8 @@ use crate::web::state::{Away, WebState};
 pub(crate) const HOURS: usize = 24;
 /// Days of the longer one, today counted in.
 pub(crate) const DAYS: usize = 90;
+/// What is read again of what is known: days that may be rolled up since, and hours that may be sealed.
+const LATEST: (TimeDelta, i64) = (TimeDelta::days(3), 4);
 const HOUR_S: u32 = 3_600;
 const DAY_S: u32 = 86_400;
 
@@ -99,15 +101,16 @@ impl Past {
     }
 }
 
-/// The past of some monitors, [`MONITORS_MAX`] at most: what is beyond has its last day alone. Five queries where
-/// anything is not known yet or is old, else none.
+/// The past of some monitors, [`MONITORS_MAX`] at most: what is beyond has its last day alone. A fixed number of queries
+/// where anything is not known yet or is old, else none.
 pub(crate) async fn read(
     state: &WebState,
     views: &[MonitorView],
     now: DateTime<Utc>,
 ) -> HashMap<MonitorId, MonitorPast> {
-    let wanted = state.cells.old(views.iter().take(MONITORS_MAX).map(|view| &view.id), now);
-    let is_away = !wanted.is_empty() && look(state, &wanted, now).await.is_err();
+    let [unknown, old] = state.cells.old(views.iter().take(MONITORS_MAX).map(|view| &view.id), now);
+    // One that is away for the one is not asked for the other: a page waits once.
+    let is_away = look(state, &unknown, true, now).await.is_err() || look(state, &old, false, now).await.is_err();
     let of = |view: &MonitorView| {
         let past = |kept: Option<&KeptPast>| assembled(view, kept, kept.is_some() || !is_away, now);
         (view.id.clone(), state.cells.with(&view.id, past))
@@ -115,12 +118,16 @@ pub(crate) async fn read(
     views.iter().map(of).collect()
 }
 
-/// Reads what is over and not known, and keeps it.
-async fn look(state: &WebState, wanted: &[MonitorId], now: DateTime<Utc>) -> Result<(), Away> {
+/// Reads what is over, all of it or the latest, and keeps it.
+async fn look(state: &WebState, wanted: &[MonitorId], is_whole: bool, now: DateTime<Utc>) -> Result<(), Away> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
     let counted_from = hour_of(state.started_at) + TimeDelta::hours(1);
-    let hours_from = hour_of(now) - TimeDelta::hours(27);
+    let (days, hours) = if is_whole { (TimeDelta::days(90), 27) } else { LATEST };
+    let hours_from = hour_of(now) - TimeDelta::hours(hours);
     let store = &state.store;
-    let mut days = state.ask(store.day_cells(wanted, day_of(now) - TimeDelta::days(90), now)).await?;
+    let mut days = state.ask(store.day_cells(wanted, day_of(now) - days, now)).await?;
     let mut answers = if hours_from < counted_from {
         state.ask(store.hour_answers(wanted, hours_from, counted_from)).await?
     } else {
@@ -129,9 +136,9 @@ async fn look(state: &WebState, wanted: &[MonitorId], now: DateTime<Utc>) -> Res
     let read = wanted.iter().map(|id| {
         let days = days.remove(id).unwrap_or_default().into_iter().collect();
         let answers = answers.remove(id).unwrap_or_default().into_iter().collect();
-        (id.clone(), KeptPast { read_at: now, days, answers })
+        (id.clone(), KeptPast { read_at: now, whole_at: now, days, answers })
     });
-    state.cells.keep(read.collect(), now);
+    state.cells.keep(read.collect(), is_whole, now);
     Ok(())
 }
 
