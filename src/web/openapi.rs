@@ -81,9 +81,13 @@ fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 5] {
     [
         Operation {
             query: vec![
-                ("state", "Only with this roll-up.", text()),
+                ("state", "Only in this state: a roll-up, or `slow` or `wrong` (latency or quality is open).", text()),
                 ("label", "Only with this label, `key:value`; several may be given.", text()),
-                ("q", "Only with this in id, name or address.", text()),
+                (
+                    "q",
+                    "Only what has all these words in id, name or address; `label:value`, `state:`, `reason:` and `signal:` narrow too.",
+                    text(),
+                ),
                 ("page", "The page, from 1.", number(1)),
                 ("after", "The `next` of the page before, empty to begin: by id; `page`, `pages` say nothing.", text()),
             ],
