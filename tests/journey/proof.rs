@@ -31,7 +31,7 @@ async fn a_test_goes_the_way_of_a_page_and_says_how_it_went() {
 
     let (code, said) = serin(&stage, &["receiver", "test", "gone", "--wait", "1s"]).await;
     assert!(code == Some(1) && said.contains("1. failed in") && said.contains("refused"), "{said}");
-    assert!(said.contains("gone did not take it, and the test is given up"), "{said}");
+    assert!(said.contains("gone did not accept it, and the test is given up"), "{said}");
     let ledger = stage.json("/api/v1/deliveries?receiver=gone&state=dead").await;
     let line = &ledger["deliveries"][0];
     assert_eq!((&line["event"], &line["tries"][0]["ended"]), (&json!("drill"), &json!("failed")), "{ledger:#}");
@@ -41,7 +41,7 @@ async fn a_test_goes_the_way_of_a_page_and_says_how_it_went() {
     let (code, said) = serin(&stage, &["deliveries", "--state", "lost"]).await;
     assert!(code == Some(1) && said.contains("a state is pending, sent or dead"), "{said}");
     let page = stage.page("/deliveries?receiver=gone").await;
-    assert!(page.contains("each try") && !page.contains(">inbox<"), "{page}");
+    assert!(page.contains("each attempt") && !page.contains("data-th=\"receiver\">inbox<"), "{page}");
     assert_eq!(stage.json("/api/v1/deliveries?to=2026-01-01T00:00:00Z").await["deliveries"], json!([]));
     let status = stage.json("/api/v1/status").await;
     assert!(!status.to_string().contains("delivery_dead"), "a test that failed is no lost message: {status:#}");

@@ -33,7 +33,7 @@ async fn a_fix_is_confirmed_without_waiting_for_the_schedule() {
     server.faults().settled().await;
     let (code, said) = recheck(&stage, "docs").await;
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("connection_refused at connect") && said.contains("availability open"), "{said}");
+    assert!(said.contains("connection refused (127.0.0.1:") && said.contains("availability open"), "{said}");
 
     server.faults().all_off();
     server.faults().settled().await;

@@ -64,7 +64,7 @@ async fn who_asks_why_is_answered_alike_in_terminal_api_and_page() {
     );
     let page = stage.page(&format!("/incidents/{id}")).await;
     assert!(
-        page.contains("Nobody is told, it is silenced by kim: we reindex"),
+        page.contains("Nobody is notified, it is silenced by kim: we reindex"),
         "the incident's own page says it: {page}"
     );
 
@@ -76,7 +76,7 @@ async fn who_asks_why_is_answered_alike_in_terminal_api_and_page() {
     brought(&stage, id).await;
     let said = answer(&stage, id, &why).await;
     assert!(
-        said.contains(": inbox and mail were told ")
+        said.contains(": inbox and mail were notified ")
             && said.contains("; until then it was silenced by kim: we reindex."),
         "{said}"
     );
