@@ -15,7 +15,7 @@ use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
 use crate::domain::paging::quiet::QuietBook;
 use crate::domain::paging::tell::{Asked, Telling, tell};
-use crate::domain::quality::extent::clock;
+use crate::domain::quality::extent::{clock, to_the_second};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
 use crate::domain::route::{Subject, fitting};
@@ -343,15 +343,8 @@ fn named(incident: &Incident) -> String {
     if story.starts_with(&reason) { story.to_owned() } else { format!("{reason}: {story}") }
 }
 
-/// `00:53:10 UTC`; with its date where that is another day.
-fn to_the_second(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
-    let form = if at.date_naive() == now.date_naive() { "%H:%M:%S UTC" } else { "%Y-%m-%d %H:%M:%S UTC" };
-    at.format(form).to_string()
-}
-
 fn summary(event: Event, incident: &Incident) -> String {
-    let story = story(incident);
-    let monitor = &incident.monitor;
+    let (story, monitor) = (story(incident), &incident.monitor);
     match event {
         Event::IncidentResolved => {
             let end = incident.resolved_at.unwrap_or(incident.opened_at);

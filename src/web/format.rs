@@ -105,6 +105,17 @@ pub(crate) fn spaced(slug: &str) -> String {
     slug.replace('_', " ")
 }
 
+/// What a line of a timeline is of, as people read it.
+pub(crate) fn happened(kind: &str) -> &str {
+    match kind {
+        "told" => "notified",
+        "held" => "held back",
+        "let_go" => "released",
+        "given_back" => "un-acknowledged",
+        other => other,
+    }
+}
+
 /// A key and a value of an address's query, escaped.
 pub(crate) struct Query<'a>(pub &'a [(&'a str, &'a str)]);
 

@@ -198,6 +198,12 @@ pub(crate) fn clock(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     at.format(form).to_string()
 }
 
+/// `00:53:10 UTC`; with its date where that is another day.
+pub(crate) fn to_the_second(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let form = if at.date_naive() == now.date_naive() { "%H:%M:%S UTC" } else { "%Y-%m-%d %H:%M:%S UTC" };
+    at.format(form).to_string()
+}
+
 /// What every canary says of a fault, as far as it can say anything.
 #[derive(Debug)]
 pub(crate) struct Roll<'a> {

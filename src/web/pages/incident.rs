@@ -148,19 +148,6 @@ struct TimelineEntry {
     line: TimelineLine,
 }
 
-impl TimelineEntry {
-    /// What happened, in a word.
-    fn kind(&self) -> &str {
-        match &*self.line.kind {
-            "told" => "notified",
-            "held" => "held back",
-            "let_go" => "released",
-            "given_back" => "un-acknowledged",
-            other => other,
-        }
-    }
-}
-
 pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
