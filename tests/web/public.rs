@@ -8,9 +8,11 @@ use serin::domain::fleet::Fleet;
 use serin::domain::incident::ResolveCause;
 use serin::domain::maintenance::{MaintenanceWindow, Stretch, WindowRuns};
 use serin::domain::monitor::MonitorId;
+use serin::domain::outcome::Verdict;
 use serin::domain::reason::FailureReason as R;
 use serin::domain::route::Match;
 use serin::domain::status_page::{Component, StatusPage};
+use serin::live::state::BeatMark;
 use serin::store::values::change_set::ChangeSet;
 
 use crate::fixture::{self, Running};
@@ -240,6 +242,25 @@ async fn the_summary_has_the_shape_that_aggregators_read() {
     let incidents: Value = serde_json::from_str(&get(&running, "/api/v2/incidents.json").await.1).unwrap();
     let over = incidents["incidents"].as_array().unwrap().last().unwrap();
     assert_eq!((&over["status"], over["incident_updates"].as_array().unwrap().len()), (&Value::from("resolved"), 2));
+}
+
+#[tokio::test]
+async fn what_was_never_seen_well_is_not_said_to_work() {
+    let now = Utc::now();
+    // Its first failed beat is not confirmed yet.
+    for (was_well, said) in [(true, "</span> works"), (false, "not seen yet")] {
+        let running = fixture::serve(None, shown(now)).await;
+        let mut view = fixture::view(10, now);
+        view.id = MonitorId::new("papers");
+        if !was_well {
+            let failed = view.strip.iter().map(|mark| BeatMark { verdict: Verdict::Down, ..*mark });
+            view.strip = failed.collect();
+        }
+        running.live.put(view);
+        let (_, page) = get(&running, "/status").await;
+        let papers = page.split(">Papers<").nth(1).unwrap().split("</li>").next().unwrap();
+        assert!(papers.contains(said), "{said}: {papers}");
+    }
 }
 
 #[tokio::test]

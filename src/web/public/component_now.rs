@@ -8,8 +8,11 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::MonitorId;
+use crate::domain::outcome::Verdict;
 use crate::domain::route::{Subject, fits};
+use crate::domain::signal::{Phase, Signal};
 use crate::domain::status_page::Component;
+use crate::live::glance::SignalGlance;
 use crate::live::state::{LiveState, Standing};
 use crate::web::public::words::{PublicState, told};
 
@@ -59,6 +62,12 @@ fn monitor_now(standing: Option<Arc<dyn Standing>>, running: &[&MaintenanceWindo
     if seen_at.is_none_or(is_stale) {
         return MonitorNow { seen_at, ..never };
     }
+    // Its first failures are not confirmed yet, and it was never seen well: that is no reason to say that it works.
+    let is_pending =
+        |signal: &SignalGlance<'_>| signal.signal == Signal::Availability && signal.phase == Phase::Pending;
+    if standing.signals().iter().flatten().any(is_pending) && !was_well(&*standing) {
+        return never;
+    }
     let (id, labels) = (standing.id().as_str(), declared.labels);
     let open = standing.signals().into_iter().flatten().filter_map(|signal| Some((signal.signal, signal.incident?)));
     let state = open
@@ -73,6 +82,11 @@ fn monitor_now(standing: Option<Arc<dyn Standing>>, running: &[&MaintenanceWindo
         .max()
         .unwrap_or(PublicState::Works);
     MonitorNow { state, seen_at }
+}
+
+/// Whether any of its last beats found it able to answer.
+fn was_well(standing: &dyn Standing) -> bool {
+    standing.view().strip.iter().any(|mark| matches!(mark.verdict, Verdict::Good | Verdict::Degraded))
 }
 
 /// How everything is, in one sentence, and the state that it is about.
