@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::deliver::ack_link::AckLinks;
 use crate::deliver::internal::InternalAlerts;
+use crate::deliver::public_marks::PublicMarks;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::schedule::Command;
@@ -23,7 +24,6 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::web::kept_cells::KeptCells;
 use crate::web::key_ring::KeyRing;
-use crate::web::public::side::PublicSide;
 use crate::web::sessions::Sessions;
 
 /// Event streams open at once where nobody counted the files.
@@ -69,8 +69,8 @@ pub struct WebState {
     pub alerts: InternalAlerts,
     /// Links of messages; without their key none is good.
     pub links: Option<Arc<AckLinks>>,
-    /// What everybody may see, and the key of its marks.
-    pub public: Arc<PublicSide>,
+    /// What makes badges and public ids.
+    pub marks: PublicMarks,
     /// What is quiet; without the loop's handle nothing is.
     pub quiets: Arc<Quiets>,
     /// The keys of the API that are live.
@@ -107,7 +107,7 @@ impl WebState {
             alerts: InternalAlerts::new(),
             links: None,
             // Until it is told the one of the database, a key that nobody knows.
-            public: Arc::new(PublicSide::new(rand::random())),
+            marks: PublicMarks::new(rand::random()),
             quiets: Arc::default(),
             keys: Arc::default(),
             config: Arc::from(Path::new("monitors.yaml")),
@@ -121,7 +121,7 @@ impl WebState {
     pub fn keyed(&mut self, key: [u8; 32]) -> Arc<AckLinks> {
         let links = Arc::new(AckLinks::new(key));
         self.links = Some(Arc::clone(&links));
-        self.public = Arc::new(PublicSide::new(key));
+        self.marks = PublicMarks::new(key);
         links
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 use subtle::ConstantTimeEq as _;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::deliver::public_marks::{BadgeKind, BadgeOf};
@@ -21,7 +22,7 @@ use crate::web::format;
 use crate::web::public::badge_svg;
 use crate::web::public::component_now::{ComponentNow, component_now};
 use crate::web::public::component_past::{ComponentPast, MonitorPasts};
-use crate::web::public::side::Document;
+use crate::web::public::document::Document;
 use crate::web::public::words::PublicState;
 use crate::web::state::WebState;
 
@@ -53,9 +54,9 @@ enum Badge {
 }
 
 /// The picture of a token; none where it is not one of ours.
-pub(crate) async fn drawn(state: &WebState, token: &str) -> Option<Document> {
+pub(crate) async fn drawn(state: &WebState, badges: &Mutex<BadgeCache>, token: &str) -> Option<Document> {
     let (fleet, badge) = {
-        let mut cache = state.public.badges.lock().await;
+        let mut cache = badges.lock().await;
         let found = cache.find(state, token)?;
         if let Some((_, document)) = cache.drawn.get(token).filter(|(at, _)| at.elapsed() < FRESH_FOR) {
             return Some(document.clone());
@@ -63,7 +64,7 @@ pub(crate) async fn drawn(state: &WebState, token: &str) -> Option<Document> {
         found
     };
     let document = Document::new("image/svg+xml", draw(state, &fleet, badge).await?);
-    let mut cache = state.public.badges.lock().await;
+    let mut cache = badges.lock().await;
     if cache.drawn.len() >= DRAWN_MAX {
         cache.drawn.clear();
     }
@@ -87,7 +88,7 @@ impl BadgeCache {
 }
 
 fn tokens(state: &WebState, fleet: &Fleet) -> HashMap<String, Badge> {
-    let marks = &state.public.marks;
+    let marks = &state.marks;
     let mut all = HashMap::new();
     for kind in BadgeKind::ALL {
         for (place, monitor) in fleet.monitors.iter().enumerate() {

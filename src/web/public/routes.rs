@@ -3,16 +3,21 @@
 //! `guard` lets exactly these through, so that the list stands here beside the routes. Nothing of it is to be found by
 //! search engines: what they keep of a status is old when it is read.
 
-use axum::Router;
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use chrono::{DateTime, Utc};
 
 use crate::web::public::badges;
-use crate::web::public::side::{Document, Documents, FRESH_FOR};
+use crate::web::public::document::Document;
+use crate::web::public::side::{Documents, FRESH_FOR, PublicSide};
 use crate::web::state::WebState;
+
+type Side = Arc<PublicSide>;
 
 /// Addresses that everybody may ask.
 const PUBLIC: [&str; 7] = [
@@ -31,6 +36,7 @@ pub(crate) fn is_public(path: &str) -> bool {
     PUBLIC.contains(&path) || path.strip_prefix(crate::deliver::public_marks::BADGE_PATH).is_some_and(is_badge)
 }
 
+/// Their routes, with what was drawn last.
 pub(crate) fn routes() -> Router<WebState> {
     Router::new()
         .route("/status", get(page))
@@ -41,47 +47,58 @@ pub(crate) fn routes() -> Router<WebState> {
         .route("/api/v2/components.json", get(components))
         .route("/api/v2/incidents.json", get(incidents))
         .route("/api/v2/incidents/unresolved.json", get(unresolved))
+        .layer(Extension(Side::default()))
 }
 
-async fn page(State(state): State<WebState>, asked: HeaderMap) -> Response {
-    answered(&state, &asked, |all| &all.page).await
+async fn page(State(state): State<WebState>, Extension(side): Extension<Side>, asked: HeaderMap) -> Response {
+    answered(&state, &side, &asked, |all| &all.page).await
 }
 
-async fn feed(State(state): State<WebState>, asked: HeaderMap) -> Response {
-    answered(&state, &asked, |all| &all.feed).await
+async fn feed(State(state): State<WebState>, Extension(side): Extension<Side>, asked: HeaderMap) -> Response {
+    answered(&state, &side, &asked, |all| &all.feed).await
 }
 
-async fn summary(State(state): State<WebState>, asked: HeaderMap) -> Response {
-    for_scripts(answered(&state, &asked, |all| &all.summary).await)
+async fn summary(State(state): State<WebState>, Extension(side): Extension<Side>, asked: HeaderMap) -> Response {
+    for_scripts(answered(&state, &side, &asked, |all| &all.summary).await)
 }
 
-async fn status(State(state): State<WebState>, asked: HeaderMap) -> Response {
-    for_scripts(answered(&state, &asked, |all| &all.status).await)
+async fn status(State(state): State<WebState>, Extension(side): Extension<Side>, asked: HeaderMap) -> Response {
+    for_scripts(answered(&state, &side, &asked, |all| &all.status).await)
 }
 
-async fn components(State(state): State<WebState>, asked: HeaderMap) -> Response {
-    for_scripts(answered(&state, &asked, |all| &all.components).await)
+async fn components(State(state): State<WebState>, Extension(side): Extension<Side>, asked: HeaderMap) -> Response {
+    for_scripts(answered(&state, &side, &asked, |all| &all.components).await)
 }
 
-async fn incidents(State(state): State<WebState>, asked: HeaderMap) -> Response {
-    for_scripts(answered(&state, &asked, |all| &all.incidents).await)
+async fn incidents(State(state): State<WebState>, Extension(side): Extension<Side>, asked: HeaderMap) -> Response {
+    for_scripts(answered(&state, &side, &asked, |all| &all.incidents).await)
 }
 
-async fn unresolved(State(state): State<WebState>, asked: HeaderMap) -> Response {
-    for_scripts(answered(&state, &asked, |all| &all.unresolved).await)
+async fn unresolved(State(state): State<WebState>, Extension(side): Extension<Side>, asked: HeaderMap) -> Response {
+    for_scripts(answered(&state, &side, &asked, |all| &all.unresolved).await)
 }
 
 /// A badge stands in pages of others, which a browser allows where it is said to be for them.
-async fn badge(State(state): State<WebState>, Path(name): Path<String>, asked: HeaderMap) -> Response {
+async fn badge(
+    State(state): State<WebState>,
+    Extension(side): Extension<Side>,
+    Path(name): Path<String>,
+    asked: HeaderMap,
+) -> Response {
     let token = name.strip_suffix(".svg");
-    let Some(badge) = badges::drawn(&state, token.unwrap_or_default()).await else { return nothing() };
+    let Some(badge) = badges::drawn(&state, &side.badges, token.unwrap_or_default()).await else { return nothing() };
     let mut response = sent(&asked, &badge, badges::FRESH_FOR.as_secs(), Utc::now());
     response.headers_mut().insert("cross-origin-resource-policy", HeaderValue::from_static("cross-origin"));
     response
 }
 
-async fn answered(state: &WebState, asked: &HeaderMap, which: fn(&Documents) -> &Document) -> Response {
-    match state.public.documents(state).await {
+async fn answered(
+    state: &WebState,
+    side: &PublicSide,
+    asked: &HeaderMap,
+    which: fn(&Documents) -> &Document,
+) -> Response {
+    match side.documents(state).await {
         Some(all) => sent(asked, which(&all), FRESH_FOR.as_secs(), all.snapshot.at),
         None => nothing(),
     }

@@ -6,15 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
 use chrono::Utc;
-use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::deliver::public_marks::PublicMarks;
 use crate::domain::fleet::Fleet;
 use crate::web::public::badges::BadgeCache;
+use crate::web::public::document::Document;
 use crate::web::public::snapshot::Snapshot;
 use crate::web::public::{feed, page, summary};
 use crate::web::state::WebState;
@@ -22,10 +20,9 @@ use crate::web::state::WebState;
 /// How long what was drawn is shown: no longer than it takes to look at it twice.
 pub(crate) const FRESH_FOR: Duration = Duration::from_secs(5);
 
-/// The public side of a running Serin.
-#[derive(Debug)]
-pub struct PublicSide {
-    pub(crate) marks: PublicMarks,
+/// The public side of a running Serin, as it was drawn last.
+#[derive(Debug, Default)]
+pub(crate) struct PublicSide {
     drawn: Mutex<Option<Drawn>>,
     pub(crate) badges: Mutex<BadgeCache>,
 }
@@ -51,21 +48,7 @@ pub(crate) struct Documents {
     pub unresolved: Document,
 }
 
-/// One of them.
-#[derive(Debug, Clone)]
-pub(crate) struct Document {
-    pub content_type: &'static str,
-    pub body: Bytes,
-    /// As `ETag` has it: what is in the body, hashed.
-    pub etag: String,
-}
-
 impl PublicSide {
-    /// With the key of links.
-    pub fn new(key: [u8; 32]) -> Self {
-        Self { marks: PublicMarks::new(key), drawn: Mutex::default(), badges: Mutex::default() }
-    }
-
     /// What is public now; none where the file shows nothing.
     pub(crate) async fn documents(&self, state: &WebState) -> Option<Arc<Documents>> {
         let fleet = state.fleet_now();
@@ -102,13 +85,6 @@ impl Documents {
             unresolved: json(serde_json::to_string(&bodies.unresolved)),
             snapshot,
         }
-    }
-}
-
-impl Document {
-    pub(crate) fn new(content_type: &'static str, body: String) -> Self {
-        let etag = format!("\"{}\"", hex::encode(&Sha256::digest(body.as_bytes())[..12]));
-        Self { content_type, body: Bytes::from(body), etag }
     }
 }
 

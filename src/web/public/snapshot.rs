@@ -59,7 +59,7 @@ impl Snapshot {
             pasts: page.components.iter().map(|component| pasts.of(component)).collect(),
             episodes: incidents.ok().map(|incidents| episodes(&page.components, &incidents)),
             ahead: ahead(fleet, page, now),
-            marks: state.public.marks.clone(),
+            marks: state.marks.clone(),
             page: page.clone(),
         }
     }
