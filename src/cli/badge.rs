@@ -10,6 +10,7 @@ use crate::config::check::checker::similar;
 use crate::config::read::source;
 use crate::deliver::public_marks::{BadgeKind, BadgeOf, PublicMarks};
 use crate::domain::fleet::Fleet;
+use crate::domain::status_page::StatusPage;
 use crate::store::read::public::link_key_at;
 
 /// What a picture shows to whoever cannot see it, before the badge itself does.
@@ -51,6 +52,12 @@ pub(crate) async fn run(args: BadgeArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn subject<'f>(fleet: &'f Fleet, name: &str) -> anyhow::Result<BadgeOf<'f>> {
+    let is_component = |page: &StatusPage| page.components.iter().any(|component| component.name == name);
+    let is_monitor = fleet.monitors.iter().any(|monitor| monitor.id.as_str() == name);
+    ensure!(
+        !(is_monitor && fleet.status_page.as_ref().is_some_and(is_component)),
+        "both a monitor and a component are called '{name}'; give the component another name"
+    );
     if let Some(monitor) = fleet.monitors.iter().find(|monitor| monitor.id.as_str() == name) {
         return Ok(BadgeOf::Monitor(monitor.id.as_str()));
     }

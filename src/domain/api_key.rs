@@ -62,6 +62,12 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
+    /// As the audit log names it, such as `key grafana 3f9a21bc`: names may be given twice.
+    pub fn called(&self) -> String {
+        let short = self.id.len().saturating_sub(8);
+        format!("key {} {}", self.name, self.id.get(short..).unwrap_or_default())
+    }
+
     /// Whether it opens anything.
     pub fn is_live(&self, now: DateTime<Utc>) -> bool {
         self.ended.is_none() && self.expires_at > now

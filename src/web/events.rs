@@ -1,8 +1,8 @@
 //! `GET /events`: what changed in the live state, gathered over a moment, for open pages.
 //!
 //! An event names what changed and carries no content; the page looks again. Where nothing changed for a while a `beat`
-//! says so: a page that hears neither turns grey, since what it shows may be out of date. Streams end on the shutdown token, for
-//! a graceful stop waits for them.
+//! says so: a page that hears neither turns grey, since what it shows may be out of date. Streams end with the key or session
+//! that opened them, and on the shutdown token, for a graceful stop waits for them.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -14,6 +14,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
+use chrono::Utc;
 use futures_util::stream;
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::live::state::LiveChange;
 use crate::web::connections::ConnectionLine;
+use crate::web::guard::Pass;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -49,13 +51,20 @@ struct GatheredUpdates {
 struct EventStream {
     changes: Receiver<LiveChange>,
     shutdown: CancellationToken,
+    /// What let it in: it ends with it.
+    pass: Pass,
+    state: WebState,
     /// When a beat is due, where nothing changes until then; the first at once.
     beat_at: Instant,
     over: bool,
     _permit: OwnedSemaphorePermit,
 }
 
-pub(crate) async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<ConnectionLine>>>) -> Response {
+pub(crate) async fn stream(
+    State(state): State<WebState>,
+    Extension(pass): Extension<Pass>,
+    line: Option<Extension<Arc<ConnectionLine>>>,
+) -> Response {
     let permit = Arc::clone(&state.streams).try_acquire_owned().ok();
     let Some(permit) = permit.filter(|_| line.is_none_or(|line| line.becomes_stream())) else {
         let mut answer = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open").into_response();
@@ -68,6 +77,8 @@ pub(crate) async fn stream(State(state): State<WebState>, line: Option<Extension
         beat_at: Instant::now(),
         over: state.shutdown.is_cancelled(),
         _permit: permit,
+        pass,
+        state,
     };
     let events = stream::unfold(stream, next_event);
     Sse::new(events).into_response()
@@ -82,6 +93,7 @@ async fn next_event(mut stream: EventStream) -> Option<(Result<Event, Infallible
         () = shutdown.cancelled() => None,
         heard = gather(&mut stream.changes, stream.beat_at) => heard,
     };
+    let heard = heard.filter(|_| stream.pass.holds(&stream.state, Utc::now()));
     let event = match heard {
         Some(LiveUpdate::Nothing) => Some(Event::default().event("beat").data("nothing changed")),
         Some(LiveUpdate::Changes(gathered)) => Event::default().event("change").json_data(gathered).ok(),
@@ -91,7 +103,7 @@ async fn next_event(mut stream: EventStream) -> Option<(Result<Event, Infallible
         Some(event) => event.retry(RETRY_AFTER),
         None => {
             stream.over = true;
-            Event::default().event("bye").data("the server stops")
+            Event::default().event("bye").data("it is over")
         }
     };
     stream.beat_at = Instant::now() + BEAT_EVERY;

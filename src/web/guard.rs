@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 
 use crate::deliver::ack_link;
 use crate::domain::api_key::{ApiKey, Role};
@@ -41,26 +41,56 @@ pub(crate) struct Visit {
     pub role: Option<Role>,
 }
 
+/// What lets somebody in, for whatever outlasts its request.
+#[derive(Debug, Clone)]
+pub(crate) enum Pass {
+    /// The token, or none where none is declared.
+    Always,
+    /// A key, by its id.
+    Key(String),
+    /// A session, by the id of its cookie.
+    Session(String),
+}
+
+impl Pass {
+    /// Whether it still does.
+    pub(crate) fn holds(&self, state: &WebState, now: DateTime<Utc>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Key(id) => state.keys.of_id(id, now).is_some(),
+            Self::Session(id) => match state.sessions.opened_with(id, now) {
+                Some(OpenedWith::Token) => true,
+                Some(OpenedWith::Key(id)) => state.keys.of_id(&id, now).is_some(),
+                None => false,
+            },
+        }
+    }
+}
+
 /// Who asks, and what they may.
 struct Admitted {
     visit: Visit,
+    pass: Pass,
     /// As the audit log names them.
     who: String,
 }
 
 impl Admitted {
-    fn owner(who: &str, signed_in: bool) -> Self {
-        let visit = Visit { admitted: true, signed_in, role: Some(Role::Owner) };
-        Self { visit, who: who.to_owned() }
+    fn owner(who: &str, session: Option<&str>) -> Self {
+        let visit = Visit { admitted: true, signed_in: session.is_some(), role: Some(Role::Owner) };
+        let pass = session.map_or(Pass::Always, |id| Pass::Session(id.to_owned()));
+        Self { visit, pass, who: who.to_owned() }
     }
 
-    fn by_key(key: &ApiKey, signed_in: bool) -> Self {
-        let visit = Visit { admitted: true, signed_in, role: Some(key.role) };
-        Self { visit, who: format!("key {}", key.name) }
+    fn by_key(key: &ApiKey, session: Option<&str>) -> Self {
+        let visit = Visit { admitted: true, signed_in: session.is_some(), role: Some(key.role) };
+        let pass = session.map_or_else(|| Pass::Key(key.id.clone()), |id| Pass::Session(id.to_owned()));
+        Self { visit, pass, who: key.called() }
     }
 
     fn nobody() -> Self {
-        Self { visit: Visit { admitted: false, signed_in: false, role: None }, who: String::new() }
+        let visit = Visit { admitted: false, signed_in: false, role: None };
+        Self { visit, pass: Pass::Always, who: String::new() }
     }
 }
 
@@ -83,7 +113,7 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
     if acts && sender == RequestSource::Elsewhere {
         return not_from_here(&request);
     }
-    let Admitted { visit, who } = match admit(&state, &request, sender) {
+    let Admitted { visit, pass, who } = match admit(&state, &request, sender) {
         Ok(admitted) => admitted,
         Err(answer) => return *answer,
     };
@@ -93,6 +123,20 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
     }
     let wanted = wanted(request.method(), request.uri().path());
     let (from, action) = (source(request.extensions()), format!("{} {}", request.method(), request.uri().path()));
+    // What is open to all is asked, and nothing acts there.
+    if !visit.admitted && wanted > Some(Role::Read) {
+        return refuse(&request, StatusCode::METHOD_NOT_ALLOWED, "there is nothing here to act on");
+    }
+    if wanted <= visit.role && wanted > Some(Role::Read) && acts {
+        request.extensions_mut().insert(visit);
+        // Of a life of its own: whoever asked may be gone before it is done, and it is noted all the same.
+        let acting = tokio::spawn(async move {
+            let answer = next.run(request).await;
+            audit::note(&state, (&who, from), &action, answer.status()).await;
+            answer
+        });
+        return acting.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response());
+    }
     let answer = if wanted > visit.role && visit.admitted {
         let why = match wanted {
             Some(Role::Owner) => "this wants the token itself; a key does not do",
@@ -101,9 +145,10 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
         refuse(&request, StatusCode::FORBIDDEN, why)
     } else {
         request.extensions_mut().insert(visit);
+        request.extensions_mut().insert(pass);
         next.run(request).await
     };
-    if wanted > Some(Role::Read) && (acts || answer.status() == StatusCode::FORBIDDEN) {
+    if wanted > visit.role && visit.admitted && state.refusals.is_noted(&who, Utc::now()) {
         audit::note(&state, (&who, from), &action, answer.status()).await;
     }
     answer
@@ -166,24 +211,25 @@ pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
 }
 
 fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<Admitted, Box<Response>> {
-    let Some(token) = &state.settings.token else { return Ok(Admitted::owner(NOBODY_SIGNS_IN, false)) };
+    let Some(token) = &state.settings.token else { return Ok(Admitted::owner(NOBODY_SIGNS_IN, None)) };
     let now = Utc::now();
-    let session = cookie(request.headers(), SESSION_COOKIE).and_then(|id| state.sessions.opened_with(id, now));
+    let cookie = cookie(request.headers(), SESSION_COOKIE);
+    let session = cookie.and_then(|id| state.sessions.opened_with(id, now));
     match session {
-        Some(OpenedWith::Token) => return Ok(Admitted::owner(TOKEN, true)),
+        Some(OpenedWith::Token) => return Ok(Admitted::owner(TOKEN, cookie)),
         Some(OpenedWith::Key(id)) => {
             if let Some(key) = state.keys.of_id(&id, now) {
-                return Ok(Admitted::by_key(&key, true));
+                return Ok(Admitted::by_key(&key, cookie));
             }
         }
         None => {}
     }
     if let Some(shown) = bearer(request.headers()) {
         if let Some(key) = state.keys.of_secret(shown, now) {
-            return Ok(Admitted::by_key(&key, false));
+            return Ok(Admitted::by_key(&key, None));
         }
         return match state.sessions.authenticate(shown, token, source(request.extensions()), now) {
-            AuthResult::Right => Ok(Admitted::owner(TOKEN, false)),
+            AuthResult::Right => Ok(Admitted::owner(TOKEN, None)),
             AuthResult::Wrong => {
                 Err(Box::new(refuse(request, StatusCode::UNAUTHORIZED, "this token is not the right one")))
             }

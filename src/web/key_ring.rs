@@ -1,4 +1,4 @@
-//! The keys of the API that are live, in memory: asked at the door of every request, read anew where one is made or ended.
+//! The keys of the API that are live, in memory: asked at the door of every request, read at the start.
 
 use std::collections::HashMap;
 
@@ -19,6 +19,16 @@ impl KeyRing {
     /// Puts these in place of those there were.
     pub fn put(&self, keys: Vec<ApiKey>) {
         *self.keys.write() = keys.into_iter().map(|key| (key.hash, key)).collect();
+    }
+
+    /// Lets a key open from now on.
+    pub(crate) fn add(&self, key: ApiKey) {
+        self.keys.write().insert(key.hash, key);
+    }
+
+    /// Lets a key open nothing any more.
+    pub(crate) fn end(&self, id: &str) {
+        self.keys.write().retain(|_, key| key.id != id);
     }
 
     /// The key that was shown; none where it opens nothing.

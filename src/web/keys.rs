@@ -86,7 +86,7 @@ pub(crate) async fn add(
     if !made {
         return Err(Problem::new(StatusCode::CONFLICT, "1,000 keys are live already; end some of them"));
     }
-    read_anew(&state).await?;
+    state.keys.add(key.clone());
     Ok((StatusCode::CREATED, Json(KeyMade { key: body(key), secret })))
 }
 
@@ -100,10 +100,12 @@ pub(crate) async fn end(
     if actor.is_empty() {
         return Err(refused("say who ends it"));
     }
-    if !state.store.end_key(&id, &actor, Utc::now()).await.map_err(|error| away(&error))? {
+    let ended = state.store.end_key(&id, &actor, Utc::now()).await.map_err(|error| away(&error))?;
+    // Also where it was over already: whoever asked before may not have heard of it.
+    state.keys.end(&id);
+    if !ended {
         return Err(Problem::new(StatusCode::NOT_FOUND, "there is no live key with this id"));
     }
-    read_anew(&state).await?;
     Ok(StatusCode::OK)
 }
 
@@ -126,11 +128,6 @@ fn key(wanted: &KeyWanted, now: DateTime<Utc>) -> Result<(String, ApiKey), Probl
     let id = Uuid::now_v7().to_string();
     let key = ApiKey { id, name, hash: hash(&secret), role, made_by, made_at: now, expires_at, ended: None };
     Ok((secret, key))
-}
-
-async fn read_anew(state: &WebState) -> Result<(), Problem> {
-    state.keys.put(state.ask(state.store.live_keys(Utc::now())).await?);
-    Ok(())
 }
 
 fn body(key: ApiKey) -> KeyBody {

@@ -14,6 +14,7 @@ pub(crate) mod source;
 pub mod connections;
 pub(crate) mod sessions;
 pub(crate) mod key_ring;
+pub(crate) mod refusals;
 pub(crate) mod audit;
 pub(crate) mod guard;
 

@@ -19,6 +19,8 @@ use crate::web::source::Peer;
 
 /// Sessions at once; the oldest makes room. More people than ever watch one fleet.
 const SESSIONS_MAX: usize = 1_000;
+/// Sessions of one key; its own oldest makes room, so that it pushes nobody else out.
+const SESSIONS_OF_KEY_MAX: usize = 10;
 /// A session lasts a long shift.
 pub(crate) const SESSION_HOURS: i64 = 12;
 /// Failures from one source within [`FAILURE_WINDOW`] before it is told to stop: typing errors pass, guessing does not.
@@ -93,6 +95,12 @@ impl Sessions {
         let id = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
         let mut sessions = self.sessions.lock();
         sessions.retain(|_, session| session.ends_at > now);
+        let of_key = |session: &Session| opened_with != OpenedWith::Token && session.opened_with == opened_with;
+        if sessions.values().filter(|session| of_key(session)).count() >= SESSIONS_OF_KEY_MAX {
+            let own = sessions.iter().filter(|(_, session)| of_key(session));
+            let oldest = own.min_by_key(|(_, session)| session.ends_at).map(|(id, _)| *id);
+            oldest.and_then(|id| sessions.remove(&id));
+        }
         if sessions.len() >= SESSIONS_MAX {
             drop_oldest(&mut sessions, |session| session.ends_at);
         }
@@ -184,5 +192,11 @@ mod tests {
         }
         assert_eq!(sessions.opened_with(&first, now), None, "the oldest made room");
         assert_eq!(sessions.sessions.lock().len(), SESSIONS_MAX);
+        let key = || OpenedWith::Key("k".to_owned());
+        let opened: Vec<String> =
+            (0..15).map(|second| sessions.open(key(), now + TimeDelta::hours(1 + second))).collect();
+        let open = |id: &&String| sessions.opened_with(id, now).is_some();
+        assert_eq!(opened.iter().filter(open).count(), SESSIONS_OF_KEY_MAX, "a key pushes out its own");
+        assert!(open(&&opened[14]));
     }
 }

@@ -24,6 +24,7 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::web::kept_cells::KeptCells;
 use crate::web::key_ring::KeyRing;
+use crate::web::refusals::Refusals;
 use crate::web::sessions::Sessions;
 
 /// Event streams open at once where nobody counted the files.
@@ -75,6 +76,8 @@ pub struct WebState {
     pub quiets: Arc<Quiets>,
     /// The keys of the API that are live.
     pub keys: Arc<KeyRing>,
+    /// What was refused to whom of late.
+    pub refusals: Arc<Refusals>,
     /// The file that declares the fleet; those of the past are read as if they lay beside it.
     pub config: Arc<Path>,
     /// Whose turn it is to have the past weighed again.
@@ -110,6 +113,7 @@ impl WebState {
             marks: PublicMarks::new(rand::random()),
             quiets: Arc::default(),
             keys: Arc::default(),
+            refusals: Arc::default(),
             config: Arc::from(Path::new("monitors.yaml")),
             why_turn: Arc::new(Semaphore::new(1)),
             cells: Arc::default(),

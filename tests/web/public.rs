@@ -104,7 +104,7 @@ async fn the_page_says_how_things_are_in_public_words() {
     let (status, page) = get(&running, "/status").await;
     assert_eq!(status, StatusCode::OK, "without signing in");
     let rows = [
-        ("Legal search is down; 4 others have trouble of another kind", "the worst in the sentence"),
+        ("Legal search is down; 3 others have trouble of another kind", "the worst in the sentence"),
         ("1 of 2 affected", "one of two monitors"),
         ("Answers: answers may be wrong", "what is quietly wrong is said"),
         ("Guide: slow", "a ticket is public"),

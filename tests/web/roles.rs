@@ -228,21 +228,46 @@ async fn a_key_ends_with_its_sessions_and_what_was_asked_for_is_on_record() {
     let log = ask(&running, Method::GET, "/api/v1/audit").bearer_auth(TOKEN).send().await.unwrap();
     let log: Value = log.json().await.unwrap();
     let lines = log["lines"].as_array().unwrap().iter().rev();
+    let key_name = format!("key grafana {}", &id[id.len() - 8..]);
     let told: Vec<String> =
         lines.map(|line| format!("{} {} {}", line["who"], line["action"], line["status"]).replace('"', "")).collect();
     let refused = "token POST /api/v1/keys 422";
     let mut expected = vec![
         "token POST /api/v1/keys 201".to_owned(),
-        "key grafana signed in 303".to_owned(),
-        "key grafana POST /monitors/docs/recheck 403".to_owned(),
+        format!("{key_name} signed in 303"),
+        format!("{key_name} POST /monitors/docs/recheck 403"),
     ];
     expected.extend([refused; 6].map(str::to_owned));
-    expected.push(format!("key grafana POST {end} 403"));
+    expected.push(format!("{key_name} POST {end} 403"));
     expected.push(format!("token POST {end} 200"));
     expected.push(format!("token POST {end} 404"));
     assert_eq!(told, expected);
     assert!(!log.to_string().contains(secret), "no secret is on record");
     assert_eq!(log["lines"][0]["source"], "127.0.0.1");
+}
+
+#[tokio::test]
+async fn whoever_has_no_right_leaves_no_line_and_a_stream_ends_with_its_key() {
+    let running = fixture::serve(Some(TOKEN), fixture::fleet(&[])).await;
+    for path in ["/healthz", "/status", "/badge/a.svg", "/runbooks/timeout"] {
+        let answer = ask(&running, Method::POST, path).header("origin", &running.url).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED, "{path}");
+    }
+    let made = key(&running, "wall", "read").await;
+    let secret = made["secret"].as_str().unwrap();
+    let mut stream = ask(&running, Method::GET, "/events").bearer_auth(secret).send().await.unwrap();
+    assert!(String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()).contains("event: beat"));
+    let end = format!("/api/v1/keys/{}/end", made["id"].as_str().unwrap());
+    let ending = ask(&running, Method::POST, &end).bearer_auth(TOKEN).json(&json!({ "actor": "ada" }));
+    assert_eq!(ending.send().await.unwrap().status(), StatusCode::OK);
+    let mut last = String::new();
+    while let Some(chunk) = stream.chunk().await.unwrap() {
+        last = String::from_utf8_lossy(&chunk).into_owned();
+    }
+    assert!(last.contains("event: bye"), "{last}");
+    let log = ask(&running, Method::GET, "/api/v1/audit").bearer_auth(TOKEN).send().await.unwrap();
+    let log: Value = log.json().await.unwrap();
+    assert_eq!(log["lines"].as_array().unwrap().len(), 2, "the making and the end of a key, and nothing else: {log:#}");
 }
 
 #[tokio::test]

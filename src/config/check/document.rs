@@ -71,6 +71,11 @@ pub(in crate::config) fn document(
     let maintenance = maintenance::maintenance(checker, first.get("maintenance"), &monitors.places);
     let drills = drills::drills(checker, first.get("drills"), &receivers, &routes);
     let status_page = status_page::status_page(checker, first.get("status"), &monitors.list, &monitors.places);
+    if let Some(entry) = first.get("status").filter(|_| process.is_open_to_all()) {
+        let message = "everybody who reads the status page may see and do everything, since no token is declared";
+        let mend = "add `token: ${env:SERIN_TOKEN}` to `serin`";
+        checker.report(Diagnostic::new(entry.place, message).help(mend));
+    }
     for (name, place) in &process.internal {
         receivers.known(checker, "'internal' notifies", name, *place);
     }

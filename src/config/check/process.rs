@@ -74,6 +74,19 @@ pub(in crate::config) struct ProcessSection {
     pub heartbeat: Option<Heartbeat>,
 }
 
+impl ProcessSection {
+    /// Whether others than those on this machine come, and nobody signs in.
+    pub(in crate::config) fn is_open_to_all(&self) -> bool {
+        let host = url::Url::parse(&self.public_url).ok();
+        let is_here = host.as_ref().and_then(url::Url::host).is_none_or(|host| match host {
+            url::Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+            url::Host::Ipv4(address) => address.is_loopback(),
+            url::Host::Ipv6(address) => address.is_loopback(),
+        });
+        self.settings.token.is_none() && self.is_public && !is_here
+    }
+}
+
 /// Reads `serin:`. Paths in it start where the file lies.
 pub(in crate::config) fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> ProcessSection {
     let folder = checker.folder(node.map(|node| node.place).unwrap_or_default()).to_owned();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
@@ -14,9 +14,13 @@ use crate::store::file::readers::Readers;
 use crate::store::file::schema;
 use crate::store::values::column::{timestamp, timestamp_or_none, word};
 use crate::store::values::error::StoreError;
+use crate::store::values::incident_memory;
 
-/// Incidents of a month that are read for one page, the latest ones: a fleet that has more is told of by its latest.
+/// Incidents of a month that are read for one page, those that are open first: a fleet that has more is told of by its latest.
 const INCIDENTS_MAX: u32 = 1_000;
+
+/// A window that holds an incident this soon was on when it opened; one that came later covers nothing of what was before.
+const HELD_WITHIN: TimeDelta = TimeDelta::minutes(2);
 
 /// An incident as far as the public hears of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +35,8 @@ pub struct PublicIncident {
     pub severity: Severity,
     /// What its public sentence is chosen by.
     pub reason: FailureReason,
-    /// When it opened, UTC.
-    pub opened_at: DateTime<Utc>,
+    /// When it was seen to fail first, UTC.
+    pub began_at: DateTime<Utc>,
     /// When it ended, UTC; none while it is open.
     pub resolved_at: Option<DateTime<Utc>>,
     /// Whether a maintenance window of the file held it to its end, or holds it.
@@ -54,9 +58,10 @@ impl Readers {
         let ids: Vec<&str> = monitors.iter().map(|id| id.as_str()).collect();
         let rows = sqlx::query(
             "SELECT id, monitor, signal, severity, reason, opened_at, resolved_at, EXISTS (SELECT 1 FROM holds h \
-             WHERE h.incident = i.id AND h.kind = $4 AND COALESCE(h.ended_at, h.until, $3) >= COALESCE(i.resolved_at, $3)) \
+             WHERE h.incident = i.id AND h.kind = $4 AND h.since <= i.opened_at + $7 \
+             AND COALESCE(h.ended_at, h.until, $3) >= COALESCE(i.resolved_at, $3)), course \
              FROM incidents i WHERE monitor IN (SELECT value FROM json_each($1)) AND severity <> $5 \
-             AND (resolved_at IS NULL OR resolved_at >= $2) ORDER BY opened_at DESC, id DESC LIMIT $6",
+             AND (resolved_at IS NULL OR resolved_at >= $2) ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT $6",
         )
         .bind(serde_json::json!(ids).to_string())
         .bind(since.timestamp_micros())
@@ -64,9 +69,12 @@ impl Readers {
         .bind(HoldKind::Window.slug())
         .bind(Severity::Notice.slug())
         .bind(INCIDENTS_MAX)
+        .bind(HELD_WITHIN.num_microseconds())
         .fetch_all(&self.readers)
         .await?;
-        rows.iter().map(public_incident).collect()
+        let mut all: Vec<PublicIncident> = rows.iter().map(public_incident).collect::<Result<_, _>>()?;
+        all.sort_by(|one, other| (other.began_at, &other.id).cmp(&(one.began_at, &one.id)));
+        Ok(all)
     }
 }
 
@@ -84,13 +92,14 @@ pub async fn link_key_at(database: &Path) -> Result<Option<[u8; 32]>, StoreError
 }
 
 fn public_incident(row: &SqliteRow) -> Result<PublicIncident, StoreError> {
+    let (opened_at, course) = (timestamp(row, 5)?, incident_memory::read(row.try_get(8)?)?);
     Ok(PublicIncident {
         id: row.try_get(0)?,
         monitor: MonitorId::new(row.try_get(1)?),
         signal: word(row.try_get(2)?, "signal", Signal::from_slug)?,
         severity: word(row.try_get(3)?, "severity", Severity::from_slug)?,
         reason: word(row.try_get(4)?, "reason", FailureReason::from_slug)?,
-        opened_at: timestamp(row, 5)?,
+        began_at: [course.since, course.began_at].into_iter().flatten().fold(opened_at, DateTime::min),
         resolved_at: timestamp_or_none(row, 6)?,
         is_planned: row.try_get(7)?,
     })

@@ -68,7 +68,7 @@ pub(crate) async fn sign_in(
     let now = Utc::now();
     let shown = asked.token.trim();
     if let Some(key) = state.keys.of_secret(shown, now) {
-        let who = format!("key {}", key.name);
+        let who = key.called();
         return opened(&state, OpenedWith::Key(key.id), (&who, from), &asked.next).await;
     }
     match state.sessions.authenticate(shown, token, from, now) {

@@ -8,6 +8,7 @@ use crate::domain::fleet::Fleet;
 use crate::domain::maintenance::{MaintenanceWindow, Stretch};
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::status_page::{Component, StatusPage};
+use crate::web::public::component_now::covers_all;
 
 /// How far ahead maintenance is told.
 pub(crate) const AHEAD: TimeDelta = TimeDelta::days(7);
@@ -61,5 +62,5 @@ fn runs(window: &MaintenanceWindow, now: DateTime<Utc>) -> Vec<Stretch> {
 
 fn is_about(window: &MaintenanceWindow, component: &Component, shown: &HashMap<&MonitorId, &Monitor>) -> bool {
     let behind = component.monitors.iter().filter_map(|id| shown.get(id));
-    behind.into_iter().any(|monitor| window.matches.may_fit(monitor.id.as_str(), &monitor.labels))
+    behind.into_iter().any(|monitor| covers_all(window, monitor.id.as_str(), &monitor.labels))
 }

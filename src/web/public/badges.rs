@@ -36,6 +36,8 @@ const GOOD_FROM: f64 = 0.995;
 const BAD_BELOW: f64 = 0.95;
 /// The least of the time since it is known that has to be watched for a share to stand alone.
 const WATCHED_MIN: f64 = 0.9;
+/// Days that a share is of at least to look good.
+const KNOWN_DAYS_MIN: usize = 30;
 /// What a badge of a monitor calls it.
 const LABEL_OF_MONITORS: &str = "search";
 
@@ -145,10 +147,11 @@ fn figure(kind: BadgeKind, past: Option<&ComponentPast>) -> (String, PublicState
     };
     let known = past.and_then(|past| Some((of(past.days.sum())?, past.days.coverage())));
     let Some((share, watched)) = known else { return (format!("{word}: not known"), PublicState::Unknown) };
+    let is_young = past.is_some_and(|past| past.known_days() < KNOWN_DAYS_MIN);
     let state = match share {
         share if share < BAD_BELOW => PublicState::Down,
         share if share < GOOD_FROM => PublicState::Slow,
-        _ if watched < WATCHED_MIN => PublicState::Unknown,
+        _ if watched < WATCHED_MIN || is_young => PublicState::Unknown,
         _ => PublicState::Works,
     };
     let of = if watched < WATCHED_MIN { format!(" of {} watched", format::share(watched)) } else { String::new() };
@@ -163,15 +166,17 @@ mod tests {
     #[test]
     fn a_share_is_no_figure_of_ninety_days_where_they_were_not_watched() {
         const DAY: u32 = 86_400;
-        let past = |up_s, down_s, (right, asked)| ComponentPast {
+        let of_days = |days, up_s, down_s, (right, asked)| ComponentPast {
             days: Past {
                 grain: Grain::Day,
                 from: "2026-11-10T00:00:00Z".parse().unwrap(),
-                cells: vec![Cell { up_s, down_s, apart_s: 0, unknown_s: 0, asked, right }],
-                due_s: vec![DAY],
+                cells: vec![Cell { up_s, down_s, apart_s: 0, unknown_s: 0, asked, right }; days],
+                due_s: vec![DAY; days],
             },
             has_canaries: true,
         };
+        let past = |up_s, down_s, answers| of_days(KNOWN_DAYS_MIN, up_s, down_s, answers);
+        let young = of_days(KNOWN_DAYS_MIN - 1, DAY, 0, (1, 1));
         let rows = [
             (BadgeKind::Up, Some(past(DAY, 0, (1, 1))), "up 100 %", PublicState::Works, "all of it"),
             (BadgeKind::Up, Some(past(DAY - 864, 864, (1, 1))), "up 99.00 %", PublicState::Slow, "some of it was not"),
@@ -185,6 +190,13 @@ mod tests {
             ),
             (BadgeKind::Right, Some(past(DAY, 0, (9, 10))), "right 90.00 %", PublicState::Down, "one of ten was wrong"),
             (BadgeKind::Right, Some(past(DAY, 0, (0, 0))), "right: not known", PublicState::Unknown, "nothing asked"),
+            (
+                BadgeKind::Up,
+                Some(young),
+                "up 100 %",
+                PublicState::Unknown,
+                "who was watched for weeks is not green yet",
+            ),
             (BadgeKind::Up, None, "up: not known", PublicState::Unknown, "nothing known"),
         ];
         for (kind, past, said, state, sentence) in rows {

@@ -2,25 +2,29 @@
 //!
 //! What was not seen lately is not known, whatever it was when it was seen: a Serin that stands still claims nothing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Verdict;
-use crate::domain::route::{Subject, fits};
+use crate::domain::route::{Match, Subject, fits};
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::status_page::Component;
 use crate::live::glance::SignalGlance;
 use crate::live::state::{LiveState, Standing};
 use crate::web::public::words::{PublicState, told};
 
+/// What began this short before a window belongs to it: whoever works there began a little early.
+const BEGINS_WITHIN: TimeDelta = TimeDelta::minutes(2);
+
 /// One component as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ComponentNow {
     pub state: PublicState,
-    /// How many of its monitors are not well, and how many there are.
+    /// How many of its monitors are so, none where it works; and how many there are.
     pub affected: (usize, usize),
     /// Where it is not known: since when; none where it never was.
     pub unknown_since: Option<DateTime<Utc>>,
@@ -47,7 +51,8 @@ pub(crate) fn component_now(
 
 fn joined(monitors: &[MonitorNow]) -> ComponentNow {
     let state = monitors.iter().map(|one| one.state).max().unwrap_or(PublicState::Unknown);
-    let affected = monitors.iter().filter(|one| one.state != PublicState::Works).count();
+    let is_so = |one: &&MonitorNow| one.state == state && state != PublicState::Works;
+    let affected = monitors.iter().filter(is_so).count();
     let unknown = monitors.iter().filter(|one| one.state == PublicState::Unknown);
     // None is before all others: what was never seen is not known since any moment.
     let unknown_since = unknown.map(|one| one.seen_at).min().flatten();
@@ -75,13 +80,26 @@ fn monitor_now(standing: Option<Arc<dyn Standing>>, running: &[&MaintenanceWindo
             let (state, _) = told(signal, incident.reason, incident.severity)?;
             let (severity, reason) = (incident.severity, Some(incident.reason));
             let subject = Subject { severity, signal: Some(signal), reason, labels, monitor: id };
-            let is_planned = running.iter().any(|window| fits(&window.matches, subject));
+            let covering = running.iter().filter(|window| fits(&window.matches, subject));
+            // A window covers nothing of what was there before it.
+            let is_planned = covering.filter_map(|window| window.run_at(now)).any(|run| {
+                let view = standing.view();
+                let shown = view.signals.iter().find(|one| one.signal == signal);
+                let opened_at = shown.and_then(|one| one.incident.as_ref()).map_or(now, |open| open.opened_at);
+                run.from <= opened_at + BEGINS_WITHIN
+            });
             Some(if is_planned { PublicState::Maintenance } else { state })
         })
-        .chain(running.iter().any(|window| window.matches.may_fit(id, labels)).then_some(PublicState::Maintenance))
+        .chain(running.iter().any(|window| covers_all(window, id, labels)).then_some(PublicState::Maintenance))
         .max()
         .unwrap_or(PublicState::Works);
     MonitorNow { state, seen_at }
+}
+
+/// Whether a window is about all of a monitor: one of a signal, severity or reason is a matter of whoever runs it.
+pub(crate) fn covers_all(window: &MaintenanceWindow, id: &str, labels: &BTreeMap<String, String>) -> bool {
+    let Match { severity, signal, reason, .. } = &window.matches;
+    severity.is_empty() && signal.is_empty() && reason.is_empty() && window.matches.may_fit(id, labels)
 }
 
 /// Whether any of its last beats found it able to answer.
@@ -98,7 +116,9 @@ pub(crate) fn overall(components: &[(&str, PublicState)]) -> (PublicState, Strin
         return (worst, "All systems work".to_owned());
     }
     let names: Vec<&str> = components.iter().filter(|(_, state)| *state == worst).map(|(name, _)| *name).collect();
-    let others = components.iter().filter(|(_, state)| *state != PublicState::Works).count() - names.len();
+    let is_other =
+        |state: PublicState| !matches!(state, PublicState::Works | PublicState::Maintenance) && state != worst;
+    let others = components.iter().filter(|(_, state)| is_other(*state)).count();
     let also = match others {
         0 => String::new(),
         1 => "; 1 other has trouble of another kind".to_owned(),
@@ -132,7 +152,7 @@ mod tests {
         let rows: [Row<'_>; 6] = [
             (&[(Works, 9), (Works, 9)], Works, 0, None, "both work"),
             (&[(Works, 9), (Down, 9), (Works, 9)], Down, 1, None, "one of three is down"),
-            (&[(Slow, 9), (Unknown, 7)], Slow, 2, Some(7), "what is known to be slow is said before what is not known"),
+            (&[(Slow, 9), (Unknown, 7)], Slow, 1, Some(7), "what is known to be slow is said before what is not known"),
             (&[(Unknown, 8), (Unknown, 7)], Unknown, 2, Some(7), "not known whole since the first was not"),
             (&[(Works, 9), (Maintenance, 9)], Maintenance, 1, None, "planned"),
             (&[], Unknown, 0, None, "nothing behind it says nothing"),

@@ -36,6 +36,10 @@ impl MonitorPasts {
             let mut pasts = bars::read(state, &views, now).await;
             let of = |view: &MonitorView| Some((view.id.clone(), (pasts.remove(&view.id)?, !view.canaries.is_empty())));
             all.extend(views.iter().filter_map(of));
+            // A database that does not answer is not asked for the rest.
+            if all.values().any(|(past, _)| past.days.is_none()) {
+                break;
+            }
         }
         Self(all)
     }
@@ -71,12 +75,26 @@ impl ComponentPast {
         self.days.sum().right_share().filter(|_| self.has_canaries).map(format::share)
     }
 
-    /// All figures, never one without how much was seen: `90 days: 99.98 % up, 99.20 % right answers, 97.00 % of the time
+    /// How many of its days it was watched or to be watched, of the [`DAYS`] that are drawn.
+    pub(crate) fn known_days(&self) -> usize {
+        self.days.due_s.len() - self.days.due_s.iter().position(|due| *due > 0).unwrap_or_default()
+    }
+
+    /// Over what its figures are: not over what was before it.
+    fn span(&self) -> String {
+        let first = self.days.due_s.len() - self.known_days();
+        match first {
+            0 => "90 days".to_owned(),
+            first => format!("since {}", self.days.begins(first).format("%-d %b")),
+        }
+    }
+
+    /// All figures, never one without how much was seen, nor over days that were not lived through: `90 days: 99.98 % up, 99.20 % right answers, 97.00 % of the time
     /// watched`.
     pub(crate) fn said(&self) -> String {
         let watched = format!("{} of the time watched", format::share(self.days.coverage()));
-        let Some(up) = self.up() else { return "90 days: not watched yet".to_owned() };
+        let Some(up) = self.up() else { return format!("{}: not watched yet", self.span()) };
         let right = self.right().map_or_else(String::new, |right| format!(", {right} right answers"));
-        format!("90 days: {up} up{right}, {watched}")
+        format!("{}: {up} up{right}, {watched}", self.span())
     }
 }

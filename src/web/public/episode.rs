@@ -49,14 +49,14 @@ fn of_component(place: usize, component: &Component, incidents: &[PublicIncident
         let Some((state, said)) = told(incident.signal, incident.reason, incident.severity) else { continue };
         let state = if incident.is_planned { PublicState::Maintenance } else { state };
         let all = kinds.entry(state).or_default();
-        let last = all.last_mut().filter(|last| last.until.is_none_or(|until| incident.opened_at <= until));
+        let last = all.last_mut().filter(|last| last.until.is_none_or(|until| incident.began_at <= until));
         match last {
             Some(last) => last.join(incident),
             None => all.push(Episode {
                 component: place,
                 state,
                 said: if incident.is_planned { "Part of a planned maintenance." } else { said },
-                from: incident.opened_at,
+                from: incident.began_at,
                 until: incident.resolved_at,
                 first: incident.id.clone(),
                 affected: (1, component.monitors.len()),
@@ -95,7 +95,7 @@ mod tests {
             signal: reason.facts().signal,
             severity: Severity::Page,
             reason,
-            opened_at: at(from),
+            began_at: at(from),
             resolved_at: until.map(at),
             is_planned: false,
         }
@@ -122,7 +122,7 @@ mod tests {
             planned,
             incident("i7", "w", R::CertificateExpiring, (1, None)),
         ];
-        incidents.sort_by_key(|incident| std::cmp::Reverse(incident.opened_at));
+        incidents.sort_by_key(|incident| std::cmp::Reverse(incident.began_at));
         let found = episodes(&components, &incidents);
         let said: Vec<String> = found
             .iter()

@@ -92,16 +92,18 @@ async fn badge(
     response
 }
 
-async fn answered(
-    state: &WebState,
-    side: &PublicSide,
-    asked: &HeaderMap,
-    which: fn(&Documents) -> &Document,
-) -> Response {
+async fn answered(state: &WebState, side: &Side, asked: &HeaderMap, which: fn(&Documents) -> &Document) -> Response {
     match side.documents(state).await {
+        Some(all) if all.snapshot.episodes.is_none() && !std::ptr::eq(which(&all), &all.page) => away(),
         Some(all) => sent(asked, which(&all), FRESH_FOR.as_secs(), all.snapshot.at),
         None => nothing(),
     }
+}
+
+/// Nobody is to take what cannot be read for what is over.
+fn away() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "30")], "what goes on cannot be read just now\n")
+        .into_response()
 }
 
 /// The same whether there is no public side or no such thing on it.

@@ -1,7 +1,8 @@
 //! What everybody sees, drawn once for all who look: a crowd before the status page costs what one visitor costs.
 //!
-//! The first who asks after [`FRESH_FOR`] has it drawn anew, and whoever asks meanwhile waits for that one; nobody waits for
-//! long, since the database is asked for two seconds at most. A reload of the file is seen at once.
+//! The first who asks after [`FRESH_FOR`] has it drawn anew, in a task that goes on where they leave; whoever asks meanwhile
+//! waits for that one. Nobody waits for long, since a database that does not answer is asked twice, for two seconds each. A
+//! reload of the file is seen at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +51,12 @@ pub(crate) struct Documents {
 
 impl PublicSide {
     /// What is public now; none where the file shows nothing.
-    pub(crate) async fn documents(&self, state: &WebState) -> Option<Arc<Documents>> {
+    pub(crate) async fn documents(self: &Arc<Self>, state: &WebState) -> Option<Arc<Documents>> {
+        let (side, state) = (Arc::clone(self), state.clone());
+        tokio::spawn(async move { side.draw(&state).await }).await.ok().flatten()
+    }
+
+    async fn draw(&self, state: &WebState) -> Option<Arc<Documents>> {
         let fleet = state.fleet_now();
         let page = fleet.status_page.as_ref()?;
         let mut drawn = self.drawn.lock().await;

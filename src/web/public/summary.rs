@@ -140,6 +140,9 @@ pub(crate) struct Bodies {
     pub unresolved: IncidentsOnly,
 }
 
+/// Incidents that are listed, the newest; as many as that shape's own source lists.
+const INCIDENTS_SHOWN_MAX: usize = 50;
+
 /// What the addresses answer.
 pub(crate) fn bodies(snapshot: &Snapshot) -> Bodies {
     let page = PageBody {
@@ -156,8 +159,9 @@ pub(crate) fn bodies(snapshot: &Snapshot) -> Bodies {
     let indicator = if *state == PublicState::Maintenance { "none" } else { indicator };
     let status = StatusBody { indicator, description: said.clone() };
     let told = |episode| incident(snapshot, &shown, episode);
-    let all: Vec<PublicIncidentBody> = snapshot.episodes.iter().flatten().map(told).collect();
+    let mut all: Vec<PublicIncidentBody> = snapshot.episodes.iter().flatten().map(told).collect();
     let open: Vec<PublicIncidentBody> = all.iter().filter(|one| one.resolved_at.is_none()).cloned().collect();
+    all.truncate(INCIDENTS_SHOWN_MAX);
     let scheduled_maintenances = snapshot.ahead.iter().map(|run| maintenance(snapshot, &shown, run)).collect();
     let components: Vec<ComponentBody> = groups(snapshot).into_iter().chain(shown.iter().cloned()).collect();
     Bodies {

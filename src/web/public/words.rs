@@ -94,7 +94,10 @@ pub(crate) fn told(signal: Signal, reason: FailureReason, severity: Severity) ->
     match reason {
         // Of whoever runs it; nothing is worse yet.
         R::CertificateExpiring | R::CredentialExpiring | R::ContextCost | R::ChunkSizeAnomaly => None,
-        R::CanaryStale | R::RankingChanged | R::ScoreShift | R::ChunkingChanged | R::IndexUnseen => None,
+        R::CanaryStale | R::RankingChanged | R::ScoreShift | R::ChunkingChanged => None,
+        R::IndexUnseen => {
+            Some((PublicState::Unknown, "Answers come from a store, so that what is behind them is not known."))
+        }
         // Told to everybody, these would be followed before they are mended.
         R::AclLeak | R::TenantLeak => None,
         // Nothing of the server's.

@@ -102,6 +102,24 @@ fn a_status_page_shows_what_was_chosen() {
 }
 
 #[test]
+fn what_everybody_reads_is_not_where_everybody_acts() {
+    let text = |serin: &str| {
+        let shown = "status: { show: [{ name: Search, match: { monitor: docs } }] }";
+        with_sections(&format!("serin: {{ {serin} }}\n{shown}\n"))
+    };
+    let fault = "4:1 everybody who reads the status page may see and do everything, since no token is declared => add \
+                 `token: ${env:SERIN_TOKEN}` to `serin`";
+    check("behind a proxy anybody comes", &text("public_url: https://serin.example.org"), &[fault]);
+    for serin in [
+        "public_url: http://localhost:8080",
+        "database: serin.db",
+        "public_url: https://serin.example.org, token: \"${env:SERIN_TOKEN}\"",
+    ] {
+        assert!(loaded(&text(serin)).fleet.status_page.is_some(), "{serin}");
+    }
+}
+
+#[test]
 fn a_component_is_made_of_the_monitors_that_fit() {
     let rows: [(&str, &[&str], &str); 3] = [
         ("{ monitor: [wiki, docs] }", &["docs", "wiki"], "by ids, in the order of the file"),
