@@ -60,7 +60,7 @@ fn answer(body: &Value, rude: bool) -> Response {
 
 fn monitors(sly: SocketAddr, rude: SocketAddr) -> String {
     let now = Utc::now();
-    let (from, to) = (now - TimeDelta::hours(1), now + TimeDelta::hours(5));
+    let (from, to) = (now + TimeDelta::hours(20), now + TimeDelta::hours(25));
     let monitor = |id: &str, address: SocketAddr| {
         format!(
             "  - id: zqx-{id}
@@ -82,7 +82,7 @@ fn monitors(sly: SocketAddr, rude: SocketAddr) -> String {
     - {{ name: Archive, group: Documents, match: {{ labels: {{ zqx-label: zqx-rude }} }} }}
     - {{ name: Both, match: {{ monitor: [zqx-sly, zqx-rude] }} }}
 maintenance:
-  - {{ name: zqx-window, match: {{ monitor: zqx-sly, signal: freshness }}, from: {}, to: {} }}
+  - {{ name: zqx-window, match: {{ monitor: zqx-sly }}, from: {}, to: {} }}
 ",
         monitor("sly", sly),
         monitor("rude", rude),
