@@ -172,18 +172,22 @@ fn assembled(view: &MonitorView, kept: Option<&KeptPast>, has_days: bool, now: D
 
 /// Since when a monitor is known: a restart begins its view anew, and what was counted before belongs to it all the same.
 fn known_since(view: &MonitorView, kept: Option<&KeptPast>) -> DateTime<Utc> {
-    let first_hour = view.day.hours.first().map(|hour| hour.hour);
-    let first_day = kept.and_then(|kept| kept.days.keys().next().copied());
-    [first_hour, first_day].into_iter().flatten().fold(view.day.first_seen, DateTime::min)
+    let first_seen = view.day.first_seen;
+    // An hour or a day in which it was first seen began before it, and nothing was due then.
+    let first_hour = view.day.hours.first().map(|hour| hour.hour).filter(|hour| *hour != hour_of(first_seen));
+    let first_day = kept.and_then(|kept| kept.days.keys().next().copied()).filter(|day| *day != day_of(first_seen));
+    [first_hour, first_day].into_iter().flatten().fold(first_seen, DateTime::min)
 }
 
 /// Counted beats as seconds: each stands for the time until the next one is due. A rhythm slower than an hour covers hours
-/// that have no beat of their own.
+/// that have no beat of their own, and so far as one beat reaches: what was counted at another rhythm reaches no further.
 fn by_hour(marks: &[HourMark], every: Duration, now: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Cell> {
     let every_s = every.as_secs().max(1);
+    let day = TimeDelta::days(1);
+    let reach = TimeDelta::hours(1) + TimeDelta::from_std(every).map_or(day, |every| every.min(day));
     let mut hours: BTreeMap<DateTime<Utc>, Cell> = BTreeMap::new();
     for (place, mark) in marks.iter().enumerate() {
-        let until = marks.get(place + 1).map_or(now, |next| next.hour.min(now));
+        let until = marks.get(place + 1).map_or(now, |next| next.hour.min(now)).min(mark.hour + reach);
         let mut left = u64::from(mark.due) * every_s;
         let (mut hour, mut is_first) = (mark.hour, true);
         while left > 0 && hour < until {
@@ -238,6 +242,8 @@ mod tests {
         let slow = by_hour(&[mark("2026-11-21T09:00:00Z", [1, 1, 1, 0])], Duration::from_secs(7200), now);
         let seconds: Vec<_> = slow.values().map(|cell| (cell.up_s, cell.asked)).collect();
         assert_eq!(seconds, [(3600, 2), (3600, 0)], "a slow rhythm covers the hour after, and asks once");
+        let slower = by_hour(&[mark("2026-11-21T05:00:00Z", [60, 60, 60, 0])], Duration::from_secs(3600), now);
+        assert_eq!(slower.len(), 2, "beats of a faster rhythm do not cover the hours after, once there are fewer");
         let running = by_hour(&[mark("2026-11-21T12:00:00Z", [31, 31, 31, 0])], Duration::from_secs(60), now);
         assert_eq!(running[&at("2026-11-21T12:00:00Z")].up_s, 1800, "what is not over is not covered");
     }
