@@ -78,7 +78,8 @@ async fn groups_say_how_they_stand_and_the_worst_comes_first() {
     let plain = get(&running, "/").await.1;
     assert!(plain.contains("href=\"/?group=team\"") && !plain.contains("class=\"group "), "it is offered");
     assert!(plain.contains("<details id=\"labels\">") && plain.contains("label=team%3Adocs"), "and so is every label");
-    let odd = get(&running, "/?group=%3Cb%3E").await.1;
+    let [odd, wrong] = [get(&running, "/?group=%3Cb%3E").await.1, get(&running, "/?q=state:dwn").await.1];
+    assert!(wrong.contains("shown: 20 of 20</p>"), "what was not understood matches nothing");
     assert!(odd.contains("no &#60;b&#62;") && !odd.contains("<b>no <b>"), "a label that nobody has is one group");
 }
 
@@ -114,6 +115,23 @@ async fn bars_say_in_words_what_they_show() {
     running.store.close().await;
     assert!(get(&running, "/?q=docs").await.1.contains("<title>90 days: "), "what was read is kept");
     assert!(!get(&running, "/?q=legal").await.1.contains("<title>90 days: "), "what was not is missing, never made up");
+}
+
+#[tokio::test]
+async fn a_group_shows_its_worst_in_any_order() {
+    let monitors: Vec<_> = (0..20).map(fixture::monitor).collect();
+    let running = fixture::serve(None, fixture::fleet(&monitors)).await;
+    let now = Utc::now();
+    (0..200).for_each(|n| running.live.put(lived(n, now)));
+    let states = async |path| {
+        let page = get(&running, path).await.1;
+        let mut states: Vec<_> = page.split("class=\"row ").skip(1).filter_map(|row| row.split('"').next()).collect();
+        states.sort_unstable();
+        states.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [worst, named] = [states("/?group=team").await, states("/?group=team&sort=name").await];
+    assert_eq!(worst, named, "sorted by name, the same ones are shown");
+    assert_eq!(worst.iter().filter(|state| *state == "down").count(), 20, "and all that is down: {worst:?}");
 }
 
 /// A monitor with a day behind it.

@@ -178,6 +178,7 @@ pub(crate) async fn page(
     let groups = groups.iter().map(|group| group_rows(group, &filter, rows.by_ref().take(group.shown).collect()));
     let groups: Vec<GroupRows> = groups.collect();
     let has_pages = groups.is_empty();
+    let search = filter.search(&all);
     show(
         StatusCode::OK,
         &FleetPage {
@@ -192,8 +193,8 @@ pub(crate) async fn page(
             groups,
             more_groups,
             found: found.len(),
-            by: narrowed_by(&filter),
-            wrong: filter.search(&all).wrong,
+            by: narrowed_by(&filter, &search.said),
+            wrong: search.wrong,
             narrowed: filter
                 .labels
                 .iter()
@@ -326,8 +327,8 @@ fn tiles(
 }
 
 /// What the list is narrowed by, in words; the first whether it is a search.
-fn narrowed_by(filter: &FleetFilter) -> Vec<(bool, String)> {
-    let search = (!filter.q.is_empty()).then(|| (true, filter.q.clone()));
+fn narrowed_by(filter: &FleetFilter, understood: &[String]) -> Vec<(bool, String)> {
+    let search = (!understood.is_empty()).then(|| (true, understood.join(" ")));
     let labels = filter.labels.iter().map(|(key, value)| (false, format!("{key}: {value}")));
     let state = (!filter.state.is_empty()).then(|| (false, filter.state.replace('-', " ")));
     search.into_iter().chain(labels).chain(state).collect()

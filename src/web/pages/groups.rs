@@ -22,7 +22,7 @@ const OFFERED_MAX: usize = 6;
 pub(crate) struct Group {
     /// The value; none: monitors without the label.
     pub value: Option<String>,
-    /// The worst first, all of them.
+    /// All of them: those that are shown, as the list is sorted, and then the rest.
     pub members: Vec<Arc<dyn Standing>>,
     /// How many of them are shown.
     pub shown: usize,
@@ -46,6 +46,22 @@ impl Group {
         said.join(", ")
     }
 
+    fn failing(&self) -> usize {
+        self.members.iter().filter(|one| one.roll_up().is_failing()).count()
+    }
+
+    /// Chooses the worst of a list that is sorted as somebody asked; they keep that order.
+    fn choose(&mut self) {
+        let mut worst: Vec<usize> = (0..self.members.len()).collect();
+        worst.sort_by_key(|place| self.members[*place].roll_up());
+        worst.truncate(self.shown);
+        let mut is_shown = vec![false; self.members.len()];
+        worst.into_iter().for_each(|place| is_shown[place] = true);
+        let members = std::mem::take(&mut self.members).into_iter().zip(is_shown);
+        let (shown, rest): (Vec<_>, Vec<_>) = members.partition(|(_, is_shown)| *is_shown);
+        self.members = shown.into_iter().chain(rest).map(|(one, _)| one).collect();
+    }
+
     /// The worst of them.
     pub(crate) fn worst(&self) -> RollUp {
         self.members.iter().map(|one| one.roll_up()).min().unwrap_or(RollUp::Up)
@@ -53,7 +69,7 @@ impl Group {
 }
 
 /// Monitors, sorted as the list is, by the values of a label: the group with the worst monitor first, of equal ones that with
-/// more failing. Together they show no more rows than a page has; second is how many groups had no room at all.
+/// more failing. Together they show no more rows than a page has, the worst of each; second is how many groups had no room at all.
 pub(crate) fn grouped(found: &[Arc<dyn Standing>], key: &str) -> (Vec<Group>, usize) {
     let mut by_value: BTreeMap<Option<&str>, Vec<Arc<dyn Standing>>> = BTreeMap::new();
     for one in found {
@@ -61,16 +77,20 @@ pub(crate) fn grouped(found: &[Arc<dyn Standing>], key: &str) -> (Vec<Group>, us
     }
     let to_group = |(value, members): (Option<&str>, _)| Group { value: value.map(str::to_owned), members, shown: 0 };
     let mut groups: Vec<Group> = by_value.into_iter().map(to_group).collect();
-    let failing = |group: &Group| group.members.iter().filter(|one| one.roll_up().is_failing()).count();
-    groups.sort_by_cached_key(|group| (group.worst(), usize::MAX - failing(group)));
+    groups.sort_by_cached_key(|group| (group.worst(), usize::MAX - group.failing()));
     let more = groups.len().saturating_sub(GROUPS_MAX);
     groups.truncate(GROUPS_MAX);
     let each = (MONITORS_PER_PAGE / groups.len().max(1)).max(ROWS_MIN);
     let mut room = MONITORS_PER_PAGE;
-    for group in &mut groups {
-        group.shown = group.members.len().min(each).min(room);
-        room -= group.shown;
+    // What fails has room first: one of every group, then the others of it, then whoever is well.
+    for most in [|group: &Group| group.failing().min(1), Group::failing, |group: &Group| group.members.len()] {
+        for group in &mut groups {
+            let more = most(group).min(each).saturating_sub(group.shown).min(room);
+            group.shown += more;
+            room -= more;
+        }
     }
+    groups.iter_mut().for_each(Group::choose);
     (groups, more)
 }
 

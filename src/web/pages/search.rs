@@ -14,6 +14,8 @@ const TERMS_MAX: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Search {
     terms: Vec<Term>,
+    /// What of it was understood, as it was typed.
+    pub said: Vec<String>,
     /// What of it was not, in words; such a part narrows nothing.
     pub wrong: Vec<String>,
 }
@@ -34,11 +36,19 @@ impl Search {
     /// Reads a search. `has_label` answers whether any monitor has a label of that name.
     pub(crate) fn parse(text: &str, has_label: impl Fn(&str) -> bool) -> Self {
         let mut search = Self::default();
-        for part in text.split_whitespace().take(TERMS_MAX) {
+        let mut parts = text.split_whitespace();
+        for part in parts.by_ref().take(TERMS_MAX) {
             match term(part, &has_label) {
-                Ok(term) => search.terms.push(term),
+                Ok(term) => {
+                    search.terms.push(term);
+                    search.said.push(part.to_owned());
+                }
                 Err(wrong) => search.wrong.push(wrong),
             }
+        }
+        let beyond: Vec<_> = parts.collect();
+        if !beyond.is_empty() {
+            search.wrong.push(format!("{}: a search has {TERMS_MAX} words at most", beyond.join(" ")));
         }
         search
     }
@@ -129,7 +139,10 @@ mod tests {
         ] {
             let search = Search::parse(text, |key| key == "team");
             assert!(search.terms.is_empty() && search.wrong[0].contains(said), "{text}: {:?}", search.wrong);
+            assert!(search.said.is_empty(), "nothing is matched by what was not understood");
         }
-        assert_eq!(Search::parse(&"a ".repeat(99), |_| false).terms.len(), TERMS_MAX);
+        let long = Search::parse(&format!("{}one more", "a ".repeat(TERMS_MAX)), |_| false);
+        assert_eq!(long.terms.len(), TERMS_MAX);
+        assert_eq!(long.wrong, ["one more: a search has 16 words at most"], "what is beyond is said");
     }
 }
