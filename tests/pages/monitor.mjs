@@ -49,10 +49,50 @@ must(before === most - 1 && await read(page) !== end, `a step back reads point $
 must((await read(page)).startsWith(moment), `the reader says ${moment}, the line "${await read(page)}"`);
 await page.keyboard.press("Home");
 must((await at())[0] === 1, `the first point is ${(await at())[0]}`);
-// A page that is drawn again goes on where it was read.
+// A page that is drawn again goes on at the moment that was read, wherever it now stands, and does not read it out again.
+await page.keyboard.press("End");
+for (const _ of [1, 2, 3, 4, 5]) await page.keyboard.press("ArrowLeft");
 const kept = await read(page);
-await page.$eval(".readout", (one) => { one.textContent = ""; });
-await page.waitForFunction((kept) => document.querySelector(".readout").textContent === kept, {}, kept).catch(() => wrong.push("what was read is lost when the page is drawn again"));
+const redrawn = () => page.evaluate(() => new Promise((done) => {
+  document.addEventListener("serin:drawn", () => setTimeout(done), { once: true });
+  document.dispatchEvent(new Event("visibilitychange")); // As when somebody comes back to the tab.
+}));
+await page.evaluate(() => {
+  window.said = 0;
+  new MutationObserver(() => { window.said += 1; }).observe(document.querySelector(".readout"), { childList: true, characterData: true, subtree: true });
+  for (const row of document.querySelectorAll(".points tbody tr")) row.dataset.x = 1000 - row.dataset.x;
+});
+await redrawn();
+must(await read(page) === kept, `drawn again the chart reads "${await read(page)}", not "${kept}"`);
+must(await page.evaluate(() => window.said) === 0, "what was read is read out again when the page is drawn again");
+// What has become bad opens by itself, what somebody closed does not; what stands in a form stays.
+await page.goto(url + "/monitors/legal");
+await page.$eval("#fold-probe", (one) => { one.open = false; });
+await redrawn();
+must(await isOpen(page, "probe"), "what has become bad stays shut");
+await page.$eval("#fold-probe > summary", (one) => one.click());
+await redrawn();
+must(!await isOpen(page, "probe"), "what somebody closed opens by itself");
+// A tick in a form of what is drawn anew stays, also when the focus is elsewhere; and the rest of that part is drawn.
+await page.goto(url + "/monitors/docs");
+await page.evaluate(() => {
+  const plain = window.fetch;
+  window.fetch = async (...asked) => new Response((await (await plain(...asked)).text()).replace("Recheck now</button>", "Recheck now</button><input type=checkbox>"));
+});
+await redrawn();
+const isTicked = () => page.$eval("#head input", (one) => one.checked);
+await page.$eval("#head input", (one) => { one.focus(); one.click(); document.querySelector("#head h1").textContent = "old"; });
+await redrawn();
+must(await isTicked() && await text(page, "#head h1") !== "old", "beside a form in use nothing is drawn anew, or its tick is taken away");
+await page.evaluate(() => document.activeElement.blur());
+await redrawn();
+must(await isTicked(), "a tick is taken away when the page is drawn again");
+// Nothing tells that a delivery was tried: the ledger looks by itself.
+await page.goto(url + "/deliveries");
+await page.waitForSelector(".lamp.live");
+for (const _ of [1, 2]) await page.waitForResponse((answer) => answer.url().endsWith("/deliveries")).catch(() => wrong.push("the ledger does not look by itself"));
+await page.goto(url + "/monitors/docs?range=3h");
+await hover(0.5);
 await page.screenshot({ path: `${folder}/chart-read.png` });
 
 // Folds: closed where nothing is wrong, open where something is; a link into one opens it, and so does an address.

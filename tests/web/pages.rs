@@ -98,6 +98,26 @@ fn inside<'a>(page: &'a str, element: &str, end: &str) -> &'a str {
 }
 
 #[tokio::test]
+async fn pages_are_drawn_anew_without_taking_what_somebody_does() {
+    let running = fixture::varied().await;
+    let open = format!("/incidents/{}", fixture::incident_id(0));
+    let refreshes =
+        [("/", true), ("/incidents", true), (open.as_str(), false), ("/silences", false), ("/monitors/docs", false)];
+    for (path, expected) in refreshes {
+        let page = get(&running, path).await.1;
+        assert_eq!(page.contains("http-equiv=\"refresh\""), expected, "a form is not drawn over: {path}");
+    }
+    let page = get(&running, &open).await.1;
+    for part in ["id=\"why\" data-live", "id=\"evidence\" data-live", "id=\"resolves\" data-live"] {
+        assert!(page.contains(part), "what an incident says of itself stays fresh: {part}");
+    }
+    let chart = get(&running, "/monitors/docs").await.1;
+    let shade = inside(&chart, "class=\"shade\"", "</title>");
+    assert!(shade.contains(" UTC–"), "a shade's start has its zone: {shade}");
+    assert!(chart.contains("<tr data-x=") && chart.contains(" data-t=\"1"), "a point is known by its moment");
+}
+
+#[tokio::test]
 async fn the_headline_is_the_fleets_under_any_filter() {
     let running = fixture::varied().await;
     let whole = get(&running, "/").await.1;

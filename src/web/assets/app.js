@@ -4,6 +4,7 @@
   const main = document.querySelector("main");
   const lamp = document.getElementById("lamp");
   const watch = main.dataset.watch || "";
+  const hasTries = document.querySelector("#ledger, #told") !== null; // Nothing tells that a delivery was tried: such a page looks by itself.
   const PAUSE_MS = watch === "fleet" ? 2000 : 1000; // At most one look at the page in this time.
   const QUIET_MS = 10000; // Serin says every 5 s that it is there: two of those missed, and the page looks for itself.
   const UNHEARD_MS = 15000; // Nothing heard for so long, and what the page shows may be out of date.
@@ -12,7 +13,8 @@
   const PRESSED_MS = 30000; // A press that takes longer ended where nobody told the page.
   let source = null, timer = 0, busy = false, again = false, lastLook = 0, openedAt = 0, left = -LEAVING_MS, pressed = -PRESSED_MS;
   let eventAt = 0; // When the stream last said something.
-  let heardAt = Date.now(); // The page was just drawn.
+  const drawnAt = Date.now();
+  let heardAt = drawnAt; // The page was just drawn.
   let owed = false; // Something changed, and the page has not seen it: that Serin is there makes it no truer.
 
   const say = (state, text) => {
@@ -56,7 +58,7 @@
     if (owed) return;
     heardAt = Date.now();
     page.remove("unheard"); line.replaceChildren();
-    if (document.hidden) return;
+    if (document.hidden || !watch) return;
     if (source && heardAt - eventAt < UNHEARD_MS) say("live", "live"); else say("idle", "looks every 10 s");
   };
   const unheard = () => {
@@ -71,13 +73,27 @@
   };
 
   // What is drawn anew comes into what is open, element by element: selection, focus, hover and scroll stay where nothing
-  // changed. What somebody folded or opened stays so, and times count by themselves.
+  // changed. What somebody folded, opened, ticked or typed stays so, and times count by themselves.
+  const toggled = new WeakSet(), touched = new WeakSet();
+  document.addEventListener("click", (event) => { const fold = event.target.closest?.("summary")?.parentNode; if (fold) toggled.add(fold); });
+  for (const kind of ["input", "change"]) document.addEventListener(kind, (event) => touched.add(event.target));
+  const READING = ".readout, .reader, .cursor, .cursor-at"; // Whoever reads a chart has these as they are.
+  const isInUse = (old) => old.nodeName === "FORM" && old.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+  const isAsItWas = (old, fresh) => old.nodeName === "TIME" && fresh.nodeName === "TIME" && old.dateTime === fresh.dateTime
+    || old.nodeType === 1 && old.matches(READING) && old.getAttribute("class") === fresh.getAttribute("class");
   const MORPHING = {
     ignoreActiveValue: true,
     callbacks: {
-      beforeNodeMorphed: (old, fresh) => !(old.nodeName === "TIME" && fresh.nodeName === "TIME" && old.dateTime === fresh.dateTime),
+      beforeNodeMorphed: (old, fresh) => !(isAsItWas(old, fresh) || touched.has(old) || isInUse(old)),
       beforeAttributeUpdated: (name, node) => !(name === "open" && node.nodeName === "DETAILS"),
     },
+  };
+  // What has become bad opens; nothing closes by itself, and what somebody closed stays closed.
+  const unfold = (fresh) => {
+    for (const { id } of fresh.querySelectorAll("details[open][id]")) {
+      const fold = document.getElementById(id);
+      if (fold && !fold.open && !toggled.has(fold)) fold.open = true;
+    }
   };
 
   const look = async () => {
@@ -97,11 +113,12 @@
       document.title = fresh.title;
       for (const part of document.querySelectorAll("[data-live]")) {
         const next = fresh.getElementById(part.id);
-        if (!next || part.contains(document.activeElement) && document.activeElement.matches("input")) continue;
-        Idiomorph.morph(part, next, MORPHING);
+        if (next) Idiomorph.morph(part, next, MORPHING);
       }
       // A form is never drawn again under somebody's hands; it goes when there is nothing left to ask for.
-      for (const form of document.querySelectorAll("[data-goes]")) if (!fresh.getElementById(form.id)) form.remove();
+      for (const form of document.querySelectorAll("[data-goes][id]")) if (!fresh.getElementById(form.id)) form.remove();
+      unfold(fresh);
+      document.dispatchEvent(new Event("serin:drawn"));
       owed = false; heard();
       tick();
     } catch { /* The page owes a look now: it tries again, and turns grey before long. */ }
@@ -138,13 +155,13 @@
   const listen = () => {
     if (document.hidden || !watch || !lamp) return;
     const now = Date.now(), silent = now - heardAt;
-    if (silent > QUIET_MS && now - lastLook > QUIET_MS / 2) look();
+    if (silent > QUIET_MS && now - lastLook > QUIET_MS / 2 || hasTries && now - Math.max(lastLook, drawnAt) > QUIET_MS) look();
     if (source && now - Math.max(eventAt, openedAt) > UNHEARD_MS) close();
     if (!source && now - openedAt > QUIET_MS) open();
     if (silent > UNHEARD_MS && !(busy && now - lastLook < PAUSE_MS)) unheard();
   };
 
-  document.addEventListener("visibilitychange", () => document.hidden ? (close(), say("idle", "paused")) : (open(), look()));
+  if (watch) document.addEventListener("visibilitychange", () => document.hidden ? (close(), say("idle", "paused")) : (open(), look()));
   addEventListener("pagehide", close);
   addEventListener("pointerdown", () => { pressed = performance.now(); });
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => { pressed = -PRESSED_MS; }));
@@ -173,55 +190,63 @@
 (() => {
   "use strict";
   document.documentElement.classList.add("script"); // Shows what only works with this script.
-  let at = null; // The moment read, in the chart's own units: a chart drawn again keeps its place.
+  let at = null; // The moment read, in seconds: a chart drawn again has it elsewhere, or not any more.
   const rows = (chart) => [...chart.querySelectorAll(".points tbody tr")];
-  const nearest = (all, x) => all.reduce((best, row, nth) => Math.abs(row.dataset.x - x) < Math.abs(all[best].dataset.x - x) ? nth : best, 0);
+  const nearest = (all, key, value) => all.reduce((best, row, nth) => Math.abs(row.dataset[key] - value) < Math.abs(all[best].dataset[key] - value) ? nth : best, 0);
   const words = (chart, row) => {
     const heads = [...chart.querySelectorAll(".points thead th")].map((one) => one.textContent);
     const cells = [...row.cells].map((cell, nth) => nth === 0 ? cell.textContent : cell.textContent && `${heads[nth]} ${cell.textContent}`);
     return cells.filter(Boolean).join(" · ");
   };
-  const show = (chart, x) => {
-    const all = rows(chart);
-    if (!all.length) return;
-    const nth = nearest(all, x), row = all[nth], said = words(chart, row);
-    at = Number(row.dataset.x);
-    chart.querySelector(".cursor").setAttribute("d", `M${at} 0V240`);
+  const show = (chart, all, nth) => {
+    const row = all[nth];
+    if (!row) return;
+    const said = words(chart, row), x = row.dataset.x;
+    at = Number(row.dataset.t);
+    chart.querySelector(".cursor").setAttribute("d", `M${x} 0V240`);
     for (const [line, cell] of [["p50", 1], ["p95", 3]]) {
       const y = row.cells[cell].dataset.y;
-      chart.querySelector(".cursor-at." + line).setAttribute("d", y === undefined ? "" : `M${at} ${y}h0`);
+      chart.querySelector(".cursor-at." + line).setAttribute("d", y === undefined ? "" : `M${x} ${y}h0`);
     }
     const reader = chart.querySelector(".reader");
+    reader.setAttribute("aria-valuemax", all.length);
     reader.setAttribute("aria-valuenow", nth + 1);
     reader.setAttribute("aria-valuetext", row.cells[0].textContent);
     const line = chart.querySelector(".readout");
     if (line.textContent !== said) line.textContent = said;
   };
   const step = (chart, key) => {
-    const all = rows(chart), last = all.length - 1, now = at === null ? last + 1 : nearest(all, at);
+    const all = rows(chart), last = all.length - 1, now = at === null ? last + 1 : nearest(all, "t", at);
     const to = { ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1, PageDown: now - 6, PageUp: now + 6, Home: 0, End: last }[key];
     if (to === undefined || last < 0) return false;
-    show(chart, Number(all[Math.min(last, Math.max(0, to))].dataset.x));
+    show(chart, all, Math.min(last, Math.max(0, to)));
     return true;
   };
   const point = (event) => {
     const canvas = event.target.closest?.(".canvas");
     if (!canvas) return;
-    const box = canvas.getBoundingClientRect();
-    show(canvas.closest(".chart"), (event.clientX - box.left) / box.width * 1000);
+    const box = canvas.getBoundingClientRect(), chart = canvas.closest(".chart"), all = rows(chart);
+    show(chart, all, nearest(all, "x", (event.clientX - box.left) / box.width * 1000));
   };
   document.addEventListener("pointermove", point);
   document.addEventListener("pointerdown", point);
-  document.addEventListener("focusin", (event) => { if (event.target.matches(".reader")) show(event.target.closest(".chart"), at ?? 1000); });
+  document.addEventListener("focusin", (event) => {
+    if (!event.target.matches(".reader")) return;
+    const chart = event.target.closest(".chart"), all = rows(chart);
+    show(chart, all, at === null ? all.length - 1 : nearest(all, "t", at));
+  });
   document.addEventListener("keydown", (event) => {
     if (event.target.matches?.(".reader") && !event.ctrlKey && !event.metaKey && !event.altKey && step(event.target.closest(".chart"), event.key)) { event.preventDefault(); event.stopPropagation(); }
   });
-  // A page drawn again has an empty line; whoever was reading goes on where they were.
-  const again = new MutationObserver(() => {
+  // A page was drawn again: whoever was reading goes on at the same moment.
+  document.addEventListener("serin:drawn", () => {
     const chart = document.querySelector(".chart");
-    if (at !== null && chart && !chart.querySelector(".readout").textContent) show(chart, at);
+    if (!chart) return;
+    const all = rows(chart), reader = chart.querySelector(".reader");
+    if (at !== null) return show(chart, all, nearest(all, "t", at));
+    reader.setAttribute("aria-valuemax", all.length);
+    reader.setAttribute("aria-valuenow", all.length);
   });
-  again.observe(document.querySelector("main"), { childList: true, subtree: true });
 })();
 
 // Theme: as the system has it, light or dark, kept on this machine. theme.js puts it in force before anything is drawn.

@@ -91,6 +91,8 @@ pub(crate) struct Shade {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChartPoint {
     pub x: f64,
+    /// The moment, in seconds since 1970: what a reader goes on at when the chart is drawn anew.
+    pub seconds: i64,
     /// The moment in words.
     pub at: String,
     /// Of the slice that ends there; none where it holds no sample.
@@ -151,8 +153,14 @@ fn x_of(source: &ChartSource<'_>, at: DateTime<Utc>) -> f64 {
 fn points(source: &ChartSource<'_>, enough: &[&LatencySlice], y: impl Fn(f64) -> f64) -> Vec<ChartPoint> {
     let figure = |ms: f64, n: u32| PointFigure { y: y(ms), said: format::millis(ms), n };
     let mut points: BTreeMap<DateTime<Utc>, ChartPoint> = BTreeMap::new();
-    let empty =
-        |at| ChartPoint { x: round(x_of(source, at)), at: said_at(source, at), p50: None, p95: None, timeouts: 0 };
+    let empty = |at: DateTime<Utc>| ChartPoint {
+        x: round(x_of(source, at)),
+        seconds: at.timestamp(),
+        at: said_at(source, at),
+        p50: None,
+        p95: None,
+        timeouts: 0,
+    };
     for slice in &source.latency.fine {
         let end = end_of(source, slice);
         let point = points.entry(end).or_insert_with(|| empty(end));
@@ -217,8 +225,12 @@ fn shade(source: &ChartSource<'_>, incident: &Incident) -> Shade {
     let (left, right) = (x_of(source, incident.since()), x_of(source, end));
     #[expect(clippy::cast_possible_truncation, reason = "both are within 0 and 1000")]
     let (x, width) = (left as i64, ((right - left) as i64).max(3));
-    let clock = if is_of_one_day(source) { "%H:%M" } else { "%-d %b %H:%M" };
-    let until = incident.resolved_at.map_or_else(|| "now".to_owned(), |at| format!("{} UTC", at.format(clock)));
+    // The day is named where it is not the one that the chart ends on.
+    let said = |at: DateTime<Utc>| {
+        let is_today = at.date_naive() == source.cut.to.date_naive();
+        at.format(if is_today { "%H:%M UTC" } else { "%-d %b %H:%M UTC" }).to_string()
+    };
+    let until = incident.resolved_at.map_or_else(|| "now".to_owned(), said);
     Shade {
         x,
         width,
@@ -227,7 +239,7 @@ fn shade(source: &ChartSource<'_>, incident: &Incident) -> Shade {
             incident.signal.slug(),
             incident.severity.slug(),
             incident.reason,
-            incident.since().format(clock)
+            said(incident.since())
         ),
         href: format!("/incidents/{}", incident.id),
     }
