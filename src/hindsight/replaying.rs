@@ -2,6 +2,7 @@
 //!
 //! It holds a day of beats at a time. What live weighing is given beside a beat is found in the record: the time covered
 //! from starts, restarts of the server and accepted tools from what was written of them.
+//! What stands around a beat, what is made of it and what is kept are read together, which is why this file is long.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,18 +13,18 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::answer::{TEXT_NAME, Turn, Variant};
 use crate::domain::fleet::Provenance;
 use crate::domain::incident::Incident;
-use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::MonitorId;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState, TellPolicy};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::{Judged, Verdict};
 use crate::domain::paging::hold::{HoldKind, TellingHold};
-use crate::domain::paging::quiet::{AHEAD, QuietBook};
+use crate::domain::paging::quiet::QuietBook;
 use crate::domain::signal::{Level, Phase, Reading, Signal};
 use crate::domain::tools::Listing;
 use crate::hindsight::declared::{Declared, Weighing};
 use crate::hindsight::observed::{ACCEPTED, Around, SourceLists, observed};
 use crate::hindsight::texts::Texts;
+use crate::hindsight::windows::Windows;
 use crate::store::StoreError;
 use crate::store::file::readers::Readers;
 use crate::store::read::circumstances::Occurrences;
@@ -96,7 +97,7 @@ struct Replay<'r> {
     starts: usize,
     accepted: usize,
     /// None before the first beat.
-    quiets: Option<Quiets>,
+    windows: Option<Windows>,
     replayed: Replayed,
     /// What the latest beats made of each signal, at most so many; none where nobody asks.
     looks: VecDeque<BeatLook>,
@@ -108,20 +109,6 @@ struct Replay<'r> {
 pub(crate) struct BeatLook {
     pub(crate) at: DateTime<Utc>,
     pub(crate) signals: [(Reading, Phase); 8],
-}
-
-/// The windows of maintenance that are on or near.
-#[derive(Debug)]
-struct Quiets {
-    book: QuietBook,
-    /// What begins later is not in the book.
-    known_until: DateTime<Utc>,
-}
-
-impl Quiets {
-    fn at(windows: &[MaintenanceWindow], at: DateTime<Utc>) -> Self {
-        Self { book: QuietBook::of_windows(windows, at), known_until: at + AHEAD }
-    }
 }
 
 /// How a monitor stood at a moment.
@@ -245,7 +232,7 @@ impl<'r> Replay<'r> {
             places: HashMap::new(),
             starts: 0,
             accepted: 0,
-            quiets: None,
+            windows: None,
             replayed: Replayed::default(),
             looks: VecDeque::new(),
             looks_kept: 0,
@@ -304,7 +291,7 @@ impl<'r> Replay<'r> {
         }
         self.look(&next, now);
         self.state = Some(next);
-        self.quiets = Some(quiets);
+        self.windows = Some(quiets);
         self.last = Some(declared);
         self.last_at = Some(now);
         self.replayed.beats += 1;
@@ -343,12 +330,12 @@ impl<'r> Replay<'r> {
     }
 
     /// The windows that are on at a beat. What one of them kept quiet that ended since the last beat is told as it ended.
-    fn quiets(&mut self, state: &mut MonitorState, declared: &Declared, past: &PastBeat) -> Quiets {
+    fn quiets(&mut self, state: &mut MonitorState, declared: &Declared, past: &PastBeat) -> Windows {
         let (now, last_at) = (past.started_at, self.last_at.unwrap_or(past.started_at));
-        let mut quiets = self.quiets.take().unwrap_or_else(|| Quiets::at(&declared.windows, last_at));
+        let mut quiets = self.windows.take().unwrap_or_else(|| Windows::at(&declared.windows, last_at));
         if self.last.as_ref().is_some_and(|last| last.windows != declared.windows) {
             let at = self.weighing.edited_at(past.shape.config, last_at, now);
-            quiets = Quiets::at(&declared.windows, at);
+            quiets = Windows::at(&declared.windows, at);
             self.let_go(state, declared, &quiets.book, at);
         }
         let mut at = last_at;
@@ -356,7 +343,7 @@ impl<'r> Replay<'r> {
             self.let_go(state, declared, &quiets.book, edge);
             at = edge;
         }
-        if quiets.known_until <= now { Quiets::at(&declared.windows, now) } else { quiets }
+        if quiets.known_until <= now { Windows::at(&declared.windows, now) } else { quiets }
     }
 
     fn let_go(&mut self, state: &mut MonitorState, declared: &Declared, quiets: &QuietBook, at: DateTime<Utc>) {

@@ -24,8 +24,8 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::live::state::LiveChange;
+use crate::web::admitted::Pass;
 use crate::web::connections::ConnectionLine;
-use crate::web::guard::Pass;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 

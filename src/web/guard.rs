@@ -11,10 +11,11 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 
 use crate::deliver::ack_link;
-use crate::domain::api_key::{ApiKey, Role};
+use crate::domain::api_key::Role;
+use crate::web::admitted::{Admitted, NOBODY_SIGNS_IN, TOKEN};
 use crate::web::audit;
 use crate::web::problem::Problem;
 use crate::web::public;
@@ -24,75 +25,6 @@ use crate::web::state::{Settings, WebState};
 
 /// The cookie that holds a session's id.
 pub(crate) const SESSION_COOKIE: &str = "serin_session";
-
-/// Who has the token, in the audit log.
-pub(crate) const TOKEN: &str = "token";
-/// Whoever comes where no token is declared.
-const NOBODY_SIGNS_IN: &str = "anybody, since no token is declared";
-
-/// What the guard found out about a request, for the handlers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Visit {
-    /// Whether this visitor may see the fleet.
-    pub admitted: bool,
-    /// Whether a session was needed and is there, so that signing out means something.
-    pub signed_in: bool,
-    /// What this visitor may do; none where they may not even see the fleet.
-    pub role: Option<Role>,
-}
-
-/// What lets somebody in, for whatever outlasts its request.
-#[derive(Debug, Clone)]
-pub(crate) enum Pass {
-    /// The token, or none where none is declared.
-    Always,
-    /// A key, by its id.
-    Key(String),
-    /// A session, by the id of its cookie.
-    Session(String),
-}
-
-impl Pass {
-    /// Whether it still does.
-    pub(crate) fn holds(&self, state: &WebState, now: DateTime<Utc>) -> bool {
-        match self {
-            Self::Always => true,
-            Self::Key(id) => state.keys.of_id(id, now).is_some(),
-            Self::Session(id) => match state.sessions.opened_with(id, now) {
-                Some(OpenedWith::Token) => true,
-                Some(OpenedWith::Key(id)) => state.keys.of_id(&id, now).is_some(),
-                None => false,
-            },
-        }
-    }
-}
-
-/// Who asks, and what they may.
-struct Admitted {
-    visit: Visit,
-    pass: Pass,
-    /// As the audit log names them.
-    who: String,
-}
-
-impl Admitted {
-    fn owner(who: &str, session: Option<&str>) -> Self {
-        let visit = Visit { admitted: true, signed_in: session.is_some(), role: Some(Role::Owner) };
-        let pass = session.map_or(Pass::Always, |id| Pass::Session(id.to_owned()));
-        Self { visit, pass, who: who.to_owned() }
-    }
-
-    fn by_key(key: &ApiKey, session: Option<&str>) -> Self {
-        let visit = Visit { admitted: true, signed_in: session.is_some(), role: Some(key.role) };
-        let pass = session.map_or_else(|| Pass::Key(key.id.clone()), |id| Pass::Session(id.to_owned()));
-        Self { visit, pass, who: key.called() }
-    }
-
-    fn nobody() -> Self {
-        let visit = Visit { admitted: false, signed_in: false, role: None };
-        Self { visit, pass: Pass::Always, who: String::new() }
-    }
-}
 
 /// Asks everything, then hands the request on.
 pub(crate) async fn check(State(state): State<WebState>, mut request: Request, next: Next) -> Response {

@@ -78,7 +78,7 @@ async fn a_drill_is_timed_where_it_is_taken_and_told_of_where_it_is_not() {
     let monitors = format!("  - {{ id: docs, url: \"{}\" }}\n", server.mcp_url());
     let mut stage = Stage::with(&receivers, &routes, &monitors).await;
     let (code, said) = stage.runs(&["check"]).await;
-    assert!(code == Some(0) && said.contains("it tells inbox, mail, broken"), "{said}");
+    assert!(code == Some(0) && said.contains("it notifies inbox, mail, broken"), "{said}");
     assert!(said.contains(&format!(":{minute:02} CE")), "by the clock of its zone: {said}");
     let body = stage.json("/api/v1/receivers").await;
     assert_eq!(body["drills"][0]["to"], serde_json::json!(["inbox", "mail", "broken"]), "{body:#}");

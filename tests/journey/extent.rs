@@ -86,7 +86,7 @@ async fn a_total_outage_is_told_as_one() {
     let ended = stage.resolved("every search is empty", &opened).await;
     let (headline, _) = parts(&ended);
     assert!(headline.contains("recovered after "), "{ended:#?}");
-    assert!(headline.ends_with("it was empty_results: every search came back empty: 5 of 5 asked"), "{ended:#?}");
+    assert!(headline.ends_with("it was empty results: every search came back empty: 5 of 5 asked"), "{ended:#?}");
     assert_eq!(evidence(&ended, "wrong"), "5", "what it was at its worst: {ended:#?}");
     assert_eq!(events(&stage), ["incident.opened", "incident.resolved"], "and nothing between");
 }
@@ -143,7 +143,7 @@ async fn another_process_goes_on_with_what_was_told() {
     beats(&stage, 2).await;
     let ended = stage.resolved("every search is empty", &opened).await;
     let (headline, _) = parts(&ended);
-    assert!(headline.ends_with("it was empty_results: every search came back empty: 5 of 5 asked"), "{ended:#?}");
+    assert!(headline.ends_with("it was empty results: every search came back empty: 5 of 5 asked"), "{ended:#?}");
     for canary in ["authors", "card", "lapse", "cheap", "lies"] {
         assert!(evidence(&ended, &format!("canary.{canary}")).contains("no results"), "{ended:#?}");
     }

@@ -110,7 +110,7 @@ async fn an_incident_that_follows_something_we_did_says_so_first() {
     };
     let opened = stage.opened("it is gone with its session", expected).await;
     let did = "Serin closed a session of this server for the first time at ";
-    assert!(opened.summary.starts_with(&format!("mortal: {did}")), "{opened:#?}");
+    assert!(opened.summary.starts_with(&format!("mortal is down: {did}")), "{opened:#?}");
     assert!(evidence(&opened, "just_before").starts_with(did), "{opened:#?}");
     let body = stage.json("/api/v1/monitors/mortal").await;
     assert_eq!(body["learnt"]["closing"], "harmful", "and it is not done again: {body}");

@@ -6,9 +6,9 @@ use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use crate::live::banner::Banner;
+use crate::web::admitted::Visit;
 use crate::web::assets;
 use crate::web::format::{self, Timestamp};
-use crate::web::guard::Visit;
 use crate::web::state::WebState;
 
 /// Lines of one banner; a file with more faults is mended from the top anyway.

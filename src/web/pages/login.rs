@@ -11,8 +11,9 @@ use axum::{RequestExt as _, http};
 use chrono::Utc;
 use serde::Deserialize;
 
+use crate::web::admitted::{self, Visit};
 use crate::web::audit;
-use crate::web::guard::{self, SESSION_COOKIE, Visit};
+use crate::web::guard::{self, SESSION_COOKIE};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::sessions::{AuthResult, OpenedWith, SESSION_HOURS};
 use crate::web::state::WebState;
@@ -79,7 +80,7 @@ pub(crate) async fn sign_in(
             answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             answer
         }
-        AuthResult::Right => opened(&state, OpenedWith::Token, (guard::TOKEN, from), &asked.next).await,
+        AuthResult::Right => opened(&state, OpenedWith::Token, (admitted::TOKEN, from), &asked.next).await,
     }
 }
 

@@ -11,9 +11,10 @@ use chrono::Utc;
 use serde::Deserialize;
 use url::form_urlencoded;
 
+use crate::web::admitted::Visit;
 use crate::web::drills;
 use crate::web::forms::{self, ACTOR_COOKIE};
-use crate::web::guard::{self, Visit};
+use crate::web::guard;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::receivers;
 use crate::web::state::WebState;

@@ -9,7 +9,7 @@ use chrono::Utc;
 
 use crate::deliver::runbook;
 use crate::domain::reason::{Facts, FailureReason};
-use crate::web::guard::Visit;
+use crate::web::admitted::Visit;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::unknown;
 use crate::web::state::WebState;

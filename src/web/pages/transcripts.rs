@@ -8,8 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 
 use crate::store::write::transcript::TranscriptLine;
+use crate::web::admitted::Visit;
 use crate::web::format::Timestamp;
-use crate::web::guard::Visit;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::unknown;
 use crate::web::state::WebState;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::Utc;
 
-use crate::web::guard::Visit;
+use crate::web::admitted::Visit;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::state::WebState;
 

@@ -12,7 +12,7 @@ use crate::domain::why::answer::{IncidentThen, SignalThen, Why};
 use crate::domain::why::sentence::{moment, telling};
 use crate::domain::why::text;
 use crate::hindsight::why::Topic;
-use crate::web::guard::Visit;
+use crate::web::admitted::Visit;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
