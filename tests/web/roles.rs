@@ -7,7 +7,7 @@ use reqwest::{Client, Method, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::fixture::{self, Running};
-use crate::{ask, client, form, set_cookie, sign_in};
+use crate::{ask, client, form, get, set_cookie, sign_in};
 
 const TOKEN: &str = "let-me-in";
 
@@ -194,9 +194,14 @@ async fn a_key_ends_with_its_sessions_and_what_was_asked_for_is_on_record() {
     let cookie = set_cookie(&signed_in);
     let page = async || {
         let answer = ask(&running, Method::GET, "/").header(header::COOKIE, &cookie).send().await.unwrap();
-        answer.status().as_u16()
+        let status = answer.status().as_u16();
+        let is_told = answer.text().await.unwrap().contains("<body class=\"looks-only\">");
+        assert_eq!(is_told, status == 200, "what acts is left out of its pages");
+        status
     };
     assert_eq!(page().await, 200);
+    let (_, open) = get(&fixture::varied().await, "/").await;
+    assert!(open.contains("<body>"), "and not out of those of whoever may act");
     let recheck = ask(&running, Method::POST, "/monitors/docs/recheck").header(header::COOKIE, &cookie);
     let recheck = form(recheck.header("origin", &running.url), &[("incident", "")]).send().await.unwrap();
     assert_eq!(recheck.status(), StatusCode::FORBIDDEN, "and may look, and not act");

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, SecondsFormat, Utc};
 
+use crate::domain::api_key::Role;
 use crate::live::banner::Banner;
 use crate::web::admitted::Visit;
 use crate::web::assets;
@@ -35,6 +36,8 @@ pub(crate) struct Frame {
     pub admitted: bool,
     /// Whether signing out means something.
     pub signed_in: bool,
+    /// Whether this visitor may look, and not act: forms that act are left out then.
+    pub looks_only: bool,
     /// The file in force, with its commit.
     pub file: String,
 }
@@ -72,6 +75,7 @@ impl Frame {
             updated: (format::absolute(now), now.to_rfc3339_opts(SecondsFormat::Secs, true)),
             admitted: visit.admitted,
             signed_in: visit.signed_in,
+            looks_only: visit.role == Some(Role::Read),
             file: if visit.admitted { format!("{}{commit}", provenance.file) } else { String::new() },
         }
     }
