@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::domain::reason::Severity;
 use crate::domain::recurrence::{Recurrence, shown_in_utc};
 use crate::domain::route::Match;
+use crate::domain::signal::Signal;
 
 /// No window is longer: what is quiet for longer is not watched, and belongs out of the file.
 pub const WINDOW_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -56,6 +58,15 @@ impl MaintenanceWindow {
         }
         let next = self.next_after(now, 1).into_iter().find(|run| run.from - now <= TimeDelta::days(1))?;
         Some(format!("{}, from {} to {}", self.called(), self.shown(next.from), self.shown(next.to)))
+    }
+
+    /// Whether it keeps outages quiet whatever their reason, as far as can be told without a monitor's rules, by which an
+    /// outage is taken to be a page: only then is a monitor in maintenance while it runs.
+    pub fn is_about_outages(&self) -> bool {
+        let Match { severity, signal, reason, .. } = &self.matches;
+        reason.is_empty()
+            && (signal.is_empty() || signal.contains(&Signal::Availability))
+            && (severity.is_empty() || severity.contains(&Severity::Page))
     }
 
     /// Its name, or where it has none the line it stands on.
@@ -109,6 +120,7 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
+    use crate::domain::reason::FailureReason;
     use crate::domain::recurrence::parsed;
 
     fn at(text: &str) -> DateTime<Utc> {
@@ -124,6 +136,29 @@ mod tests {
                 lasts: Duration::from_secs(hours * 3600),
             },
             line: 1,
+        }
+    }
+
+    #[test]
+    fn a_narrow_window_puts_no_monitor_in_maintenance() {
+        let of = |signal: &[Signal], severity: &[Severity], reason: &[FailureReason]| MaintenanceWindow {
+            matches: Match {
+                signal: signal.to_vec(),
+                severity: severity.to_vec(),
+                reason: reason.to_vec(),
+                ..Match::default()
+            },
+            ..window("0 1 * * *", "UTC", 1)
+        };
+        let rows = [
+            (of(&[], &[], &[]), true, "all of it"),
+            (of(&[Signal::Latency, Signal::Availability], &[], &[]), true, "outages among others"),
+            (of(&[Signal::Quality], &[], &[]), false, "only what is wrong"),
+            (of(&[], &[Severity::Ticket], &[]), false, "nothing that wakes somebody"),
+            (of(&[], &[], &[FailureReason::Timeout]), false, "one reason of many"),
+        ];
+        for (window, expected, sentence) in rows {
+            assert_eq!(window.is_about_outages(), expected, "{sentence}");
         }
     }
 

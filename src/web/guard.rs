@@ -55,35 +55,32 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
     }
     let wanted = wanted(request.method(), request.uri().path());
     let (from, action) = (source(request.extensions()), format!("{} {}", request.method(), request.uri().path()));
-    // What is open to all is asked, and nothing acts there.
     if !visit.admitted && wanted > Some(Role::Read) {
+        // What is open to all is asked, and nothing acts there.
         return refuse(&request, StatusCode::METHOD_NOT_ALLOWED, "there is nothing here to act on");
     }
-    if wanted <= visit.role && wanted > Some(Role::Read) && acts {
-        request.extensions_mut().insert(visit);
-        // Of a life of its own: whoever asked may be gone before it is done, and it is noted all the same.
-        let acting = tokio::spawn(async move {
-            let answer = next.run(request).await;
-            audit::note(&state, (&who, from), &action, answer.status()).await;
-            answer
-        });
-        return acting.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response());
-    }
-    let answer = if wanted > visit.role && visit.admitted {
+    if wanted > visit.role && visit.admitted {
+        if state.refusals.is_noted(&who, Utc::now()) {
+            audit::note(&state, (&who, from), &action, StatusCode::FORBIDDEN).await;
+        }
         let why = match wanted {
             Some(Role::Owner) => "this wants the token itself; a key does not do",
             _ => "this key may look, and not act",
         };
-        refuse(&request, StatusCode::FORBIDDEN, why)
-    } else {
-        request.extensions_mut().insert(visit);
-        request.extensions_mut().insert(pass);
-        next.run(request).await
-    };
-    if wanted > visit.role && visit.admitted && state.refusals.is_noted(&who, Utc::now()) {
-        audit::note(&state, (&who, from), &action, answer.status()).await;
+        return refuse(&request, StatusCode::FORBIDDEN, why);
     }
-    answer
+    request.extensions_mut().insert(visit);
+    request.extensions_mut().insert(pass);
+    if !acts || wanted <= Some(Role::Read) {
+        return next.run(request).await;
+    }
+    // Of a life of its own: whoever asked may be gone before it is done, and it is noted all the same.
+    let acting = tokio::spawn(async move {
+        let answer = next.run(request).await;
+        audit::note(&state, (&who, from), &action, answer.status()).await;
+        answer
+    });
+    acting.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
 /// What one has to be allowed for a request; none: whoever comes. A message's link proves itself who may.

@@ -160,7 +160,8 @@ pub(crate) async fn page(
     let now = Utc::now();
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
     let fleet = state.fleet_now();
-    let windows = RunningWindows(fleet.maintenance.iter().filter(|window| window.run_at(now).is_some()).collect());
+    let is_on = |window: &&MaintenanceWindow| window.is_about_outages() && window.run_at(now).is_some();
+    let windows = RunningWindows(fleet.maintenance.iter().filter(is_on).collect());
     let all = state.live.all();
     let listed = filter.apply_but_state(&all, &windows);
     let found = filter.sorted(&listed, &windows);

@@ -24,7 +24,7 @@ fn is_open(one: &dyn Standing, signal: Signal) -> bool {
     one.signals().into_iter().flatten().any(|own| own.signal == signal && own.phase == Phase::Open)
 }
 
-/// The maintenance windows that run just now.
+/// The maintenance windows that run just now and keep outages quiet, as `maintenance_until` of the API has it.
 #[derive(Debug, Default)]
 pub(crate) struct RunningWindows<'f>(pub Vec<&'f MaintenanceWindow>);
 
