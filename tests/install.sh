@@ -5,8 +5,8 @@
 # the Chroma of reference/tests/reference_chroma, the official conformance runner that tests/conformance.rs puts our
 # prober before, and tests/reference_peers our server (with the node 24 it needs), the Inspector and the count of tokens
 # that the latter need besides, the fuzzer that reference/tests/reference_http.rs turns on /openapi.json, the documents
-# of others that bench/others/tests searches, what drives the browsers of tests/web and tests/journey, and the clock that
-# tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
+# of others that bench/others/tests searches, what drives the browsers of tests/web and tests/journey, the clock that
+# tests/durability sets, and what judges the manifests of packaging/. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
 # real_servers/install.sh); Chromium, Firefox, libfaketime and Alertmanager come from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
@@ -21,6 +21,8 @@ real_servers/install.sh
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
 [ -x openapi/.venv/bin/python ] || python3 -m venv openapi/.venv
 openapi/.venv/bin/pip install --quiet --disable-pip-version-check -r openapi/requirements.txt
+[ -x packaging/.venv/bin/python ] || python3 -m venv packaging/.venv
+packaging/.venv/bin/pip install --quiet --disable-pip-version-check -r packaging/requirements.txt
 [ -x old_releases/.venv/bin/python ] || python3 -m venv old_releases/.venv
 old_releases/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r old_releases/requirements.txt
 grep -v '^#' old_releases/releases.txt | while read -r package; do
@@ -42,8 +44,9 @@ done
     third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --upgrade \
         --target third_party/.venv/chroma chromadb==1.5.9
 if ! command -v chromium >/dev/null 2>&1 || ! command -v firefox-esr >/dev/null 2>&1 ||
-    ! command -v faketime >/dev/null 2>&1 || ! command -v prometheus-alertmanager >/dev/null 2>&1; then
+    ! command -v faketime >/dev/null 2>&1 || ! command -v prometheus-alertmanager >/dev/null 2>&1 ||
+    ! command -v systemd-analyze >/dev/null 2>&1 || ! command -v ip >/dev/null 2>&1; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        chromium firefox-esr fonts-dejavu-core faketime prometheus-alertmanager >/dev/null
+        chromium firefox-esr fonts-dejavu-core faketime prometheus-alertmanager systemd iproute2 >/dev/null
 fi

@@ -21,6 +21,18 @@ pub fn roots() -> RootCertStore {
     store
 }
 
+/// For a client that asks now and then: a machine without certificates of its own, such as an empty image, is no reason not to ask.
+///
+/// # Panics
+/// Never: the provider is named here, and ring has every version that rustls asks for by default.
+pub fn trusting_config() -> ClientConfig {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring has the default protocol versions")
+        .with_root_certificates(roots())
+        .with_no_client_auth()
+}
+
 /// How TLS is spoken: with a memory of sessions, and anew where the certificate has to show.
 #[derive(Debug, Clone)]
 pub struct Tls {

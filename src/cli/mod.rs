@@ -3,6 +3,7 @@
 pub mod config_file;
 pub(crate) mod init;
 pub(crate) mod run;
+mod systemd;
 pub mod check;
 pub(crate) mod schema;
 pub(crate) mod plan;

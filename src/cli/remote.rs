@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::{Map, Value, json};
+use serin_outbound::tls::trusting_config;
 
 use crate::config::check::checker::Unset;
 use crate::config::check::process::LISTEN_DEFAULT;
@@ -67,7 +68,11 @@ impl Remote {
                 format!("http://{}", reachable(listen)?)
             }
         };
-        let client = reqwest::Client::builder().no_proxy().timeout(ANSWER_WITHIN).build()?;
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(trusting_config())
+            .no_proxy()
+            .timeout(ANSWER_WITHIN)
+            .build()?;
         Ok(Self { base, token, client })
     }
 
@@ -77,6 +82,14 @@ impl Remote {
     /// Where nobody answers, or somebody who is no Serin.
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<ApiAnswer> {
         self.send(self.client.get(format!("{}/api/v1{path}", self.base))).await
+    }
+
+    /// Asks whether it is ready, which everybody may.
+    ///
+    /// # Errors
+    /// Where nobody answers, or somebody who is no Serin.
+    pub(crate) async fn ready(&self) -> anyhow::Result<ApiAnswer> {
+        self.send(self.client.get(format!("{}/readyz", self.base))).await
     }
 
     /// Asks for something to be done.

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, Logging, Options};
 use crate::cli::config_file::ConfigFile;
+use crate::cli::systemd;
 use crate::domain::wording::counted;
 
 /// Watches the fleet that a file declares.
@@ -55,6 +56,7 @@ pub(crate) async fn run(args: RunArgs, logging: Logging) -> anyhow::Result<ExitC
         counted(running.monitors, "monitor", "monitors"),
         running.address
     );
+    systemd::begun(&running, shutdown);
     running.ended().await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -24,9 +24,13 @@ const UNREACHABLE: u8 = 3;
 /// What is ill comes first. The exit code: 0 well, 1 ill, 3 no Serin could be asked.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
-    /// Print the API's document, `/api/v1/status`, instead of text.
+    /// Print the document, that of `/api/v1/status` or `/readyz`, instead of text.
     #[arg(long)]
     pub json: bool,
+    /// Ask only whether it is ready, `/readyz`: the database takes reads and writes and every loop turns. For whoever starts
+    /// again what is not; a receiver that is away is no reason to. Wants no token.
+    #[arg(long)]
+    pub ready: bool,
     #[command(flatten)]
     remote: RemoteArgs,
 }
@@ -36,7 +40,7 @@ pub(crate) struct StatusArgs {
 /// # Errors
 /// None: where nobody can be asked, that is printed, and the exit code says so.
 pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
-    let body = match ask(&args.remote).await {
+    let body = match ask(&args).await {
         Ok(body) => body,
         Err(error) => {
             anstream::eprintln!("error: {error:#}");
@@ -46,19 +50,32 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(UNREACHABLE));
         }
     };
-    if args.json {
-        anstream::println!("{body:#}");
-    } else {
-        anstream::println!("{}", told(&body));
+    match (args.json, args.ready) {
+        (true, _) => anstream::println!("{body:#}"),
+        (false, true) => anstream::println!("{}", readiness(&body)),
+        (false, false) => anstream::println!("{}", told(&body)),
     }
-    Ok(if body["well"] == true { ExitCode::SUCCESS } else { ExitCode::from(ILL) })
+    Ok(if body[verdict(&args)] == true { ExitCode::SUCCESS } else { ExitCode::from(ILL) })
 }
 
-async fn ask(remote: &RemoteArgs) -> anyhow::Result<Value> {
-    let answer = Remote::find(remote)?.get("/status").await?;
+/// What of an answer decides.
+fn verdict(args: &StatusArgs) -> &'static str {
+    if args.ready { "ready" } else { "well" }
+}
+
+async fn ask(args: &StatusArgs) -> anyhow::Result<Value> {
+    let remote = Remote::find(&args.remote)?;
+    let answer = if args.ready { remote.ready().await? } else { remote.get("/status").await? };
     // One that starts says so with 503, and what it waits for.
-    anyhow::ensure!(answer.body["well"].is_boolean(), "{}", answer.error());
+    anyhow::ensure!(answer.body[verdict(args)].is_boolean(), "{}", answer.error());
     Ok(answer.body)
+}
+
+/// Whether it is ready, and what is missing.
+fn readiness(body: &Value) -> String {
+    let verdict = if body["ready"] == true { "serin is ready" } else { "serin is NOT ready" };
+    let why = body["why"].as_array().into_iter().flatten().map(|line| format!("  ! {}", text(line)));
+    std::iter::once(verdict.to_owned()).chain(why).collect::<Vec<_>>().join("\n")
 }
 
 /// What the database beside us says of a Serin that does not answer; nothing where it is not on this machine.

@@ -5,7 +5,8 @@
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`,
 //! `kills_held`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`, `waiting`, `moved`, `truth`, `clock`, `clock_telling`, `hanging`, `volume`,
-//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`.
+//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`,
+//! and the forms in which it is installed: `systemd`, `image`, `examples`.
 
 mod stage;
 mod process;
@@ -32,3 +33,6 @@ mod hardened;
 mod files;
 mod ending;
 mod lists;
+mod systemd;
+mod image;
+mod examples;

@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
+use serin_outbound::tls::trusting_config;
 
 use crate::embed::Embedder as _;
 use crate::index::later::PENDING;
@@ -269,7 +270,12 @@ fn shown(value: &Value) -> String {
 pub(super) async fn running_server(place: &ProjectFolder) -> Option<Value> {
     let note = std::fs::read_to_string(place.server_note()).ok()?;
     let note: Value = serde_json::from_str(&note).ok()?;
-    let client = reqwest::Client::builder().no_proxy().timeout(ADMIN_WITHIN).build().ok()?;
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(trusting_config())
+        .no_proxy()
+        .timeout(ADMIN_WITHIN)
+        .build()
+        .ok()?;
     let admin = format!("{}/admin/faults", note["admin"].as_str()?);
     let report: Value = client.get(admin).send().await.ok()?.json().await.ok()?;
     Some(json!({ "mcp": note["mcp"], "admin": note["admin"], "pid": note["pid"], "faults": report["active"] }))

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
+use serin_outbound::tls::trusting_config;
 use url::Url;
 
 use crate::project::opened::Project;
@@ -95,7 +96,11 @@ pub struct HealthArgs {
 pub async fn health(args: HealthArgs) -> anyhow::Result<ExitCode> {
     let url = args.url.or_else(noted).unwrap_or_else(|| "127.0.0.1:9101".to_owned());
     let url = health_address(&url).map_err(anyhow::Error::msg)?;
-    let client = reqwest::Client::builder().no_proxy().timeout(HEALTH_WITHIN).build()?;
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(trusting_config())
+        .no_proxy()
+        .timeout(HEALTH_WITHIN)
+        .build()?;
     let answer = client.get(url.clone()).send().await.with_context(|| format!("no server answers at {url}"))?;
     let is_well = answer.status().is_success();
     let report: Value = answer.json().await.with_context(|| format!("{url} answers something else than health"))?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use reqwest::Client;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
+use serin_outbound::tls::trusting_config;
 
 use crate::data::judging::{Given, GivenAnswer};
 use crate::data::question::JudgedQuestion;
@@ -68,7 +69,12 @@ impl Asker {
     /// # Errors
     /// `AskError::Transport` where no client can be made.
     pub fn new(url: &str, bearer: Option<String>) -> Result<Self, AskError> {
-        let client = Client::builder().no_proxy().redirect(Policy::none()).timeout(CALL_LIMIT).build()?;
+        let client = Client::builder()
+            .tls_backend_preconfigured(trusting_config())
+            .no_proxy()
+            .redirect(Policy::none())
+            .timeout(CALL_LIMIT)
+            .build()?;
         Ok(Self { client, url: url.to_owned(), bearer })
     }
 

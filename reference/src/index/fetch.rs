@@ -11,6 +11,7 @@ use reqwest::{Client, Response, Url};
 
 use serin_outbound::guard;
 use serin_outbound::names::Guarded;
+use serin_outbound::tls::trusting_config;
 
 use crate::extract::kind::Kind;
 use crate::extract::limits::FILE_BYTES_MAX;
@@ -164,6 +165,7 @@ impl Fetcher {
             guard::allowed(address, &self.allow_private).map_err(|refusal| unreadable(why(refusal)))?;
         }
         let client = Client::builder()
+            .tls_backend_preconfigured(trusting_config())
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(URL_WITHIN)
