@@ -19,6 +19,7 @@ mod access;
 mod roles;
 mod actions;
 mod public;
+mod public_shape;
 
 /// Text such as a hostile server sends.
 const HOSTILE: &str = "</script><img src=x onerror=\"alert(1)\">'\n\r\u{0}{{7*7}}";

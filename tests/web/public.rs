@@ -45,7 +45,7 @@ fn component(name: &str, group: &str, monitors: &[&str]) -> Component {
 
 /// Of the varied fleet: the first one is wrong, the second slow, the third down, the thirteenth works, the ninth was not
 /// seen, and the fourteenth is in maintenance.
-fn shown(now: DateTime<Utc>) -> Fleet {
+pub(crate) fn shown(now: DateTime<Utc>) -> Fleet {
     let window = |monitor: &str, from: i64, to: i64| MaintenanceWindow {
         name: "hidden-window".to_owned(),
         matches: Match { monitor: vec![monitor.to_owned()], ..Match::default() },
@@ -70,7 +70,8 @@ fn shown(now: DateTime<Utc>) -> Fleet {
     }
 }
 
-async fn public() -> (Running, DateTime<Utc>) {
+/// Three incidents that go on and one that is over, on what a fleet shows.
+pub(crate) async fn public(shown: fn(DateTime<Utc>) -> Fleet) -> (Running, DateTime<Utc>) {
     let now = Utc::now();
     let running = fixture::serve(Some(TOKEN), shown(now)).await;
     for n in 0..20 {
@@ -100,7 +101,7 @@ async fn nothing_is_public_where_the_file_shows_nothing() {
 
 #[tokio::test]
 async fn the_page_says_how_things_are_in_public_words() {
-    let (running, _) = public().await;
+    let (running, _) = public(shown).await;
     let (status, page) = get(&running, "/status").await;
     assert_eq!(status, StatusCode::OK, "without signing in");
     let rows = [
@@ -131,7 +132,7 @@ async fn the_page_says_how_things_are_in_public_words() {
 
 #[tokio::test]
 async fn nothing_internal_is_in_anything_public() {
-    let (running, _) = public().await;
+    let (running, _) = public(shown).await;
     let fleet = shown(Utc::now());
     let reasons = R::ALL.iter().map(|reason| reason.slug().to_owned()).filter(|slug| slug.contains('_'));
     let ids = [
@@ -167,7 +168,7 @@ async fn nothing_internal_is_in_anything_public() {
 
 #[tokio::test]
 async fn the_feed_is_valid_and_its_ids_stay() {
-    let (running, _) = public().await;
+    let (running, _) = public(shown).await;
     let (_, text) = get(&running, "/status/feed.atom").await;
     let feed: atom_syndication::Feed = text.parse().unwrap();
     let titles: Vec<&str> = feed.entries.iter().map(|entry| entry.title.value.as_str()).collect();
@@ -190,7 +191,7 @@ async fn the_feed_is_valid_and_its_ids_stay() {
 
 #[tokio::test]
 async fn answers_are_small_when_nothing_changed_and_name_what_they_are() {
-    let (running, _) = public().await;
+    let (running, _) = public(shown).await;
     for path in ADDRESSES {
         let answer = ask(&running, Method::GET, path).send().await.unwrap();
         let headers = answer.headers().clone();
@@ -215,7 +216,7 @@ async fn answers_are_small_when_nothing_changed_and_name_what_they_are() {
 
 #[tokio::test]
 async fn the_summary_has_the_shape_that_aggregators_read() {
-    let (running, _) = public().await;
+    let (running, _) = public(shown).await;
     let summary: Value = serde_json::from_str(&get(&running, "/api/v2/summary.json").await.1).unwrap();
     assert_eq!(summary["status"]["indicator"], "major", "{summary:#}");
     let of = |name: &str| {
@@ -285,7 +286,7 @@ fn badge(running: &Running, of: BadgeOf<'_>, kind: BadgeKind) -> String {
 
 #[tokio::test]
 async fn a_badge_is_seen_by_whoever_has_its_address() {
-    let (running, _) = public().await;
+    let (running, _) = public(shown).await;
     let (down, works) = (BadgeOf::Monitor("legal"), BadgeOf::Component("Papers"));
     let rows = [
         (down, BadgeKind::State, "search: down", "a monitor's names no monitor"),

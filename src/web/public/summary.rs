@@ -90,7 +90,7 @@ struct PublicIncidentBody {
     name: String,
     /// `investigating` or `resolved`; of maintenance `scheduled` or `in_progress`.
     status: &'static str,
-    /// `none`, `minor`, `major`, `critical` or `maintenance`.
+    /// `none`, `minor`, `major` or `critical`.
     impact: &'static str,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
@@ -155,9 +155,7 @@ pub(crate) fn bodies(snapshot: &Snapshot) -> Bodies {
     let shown: Vec<ComponentBody> =
         snapshot.components.iter().enumerate().map(|(place, now)| component(snapshot, place, now)).collect();
     let indicator = shown.iter().map(|one| impact_of(one.status)).max_by_key(|impact| weight(impact)).unwrap_or("none");
-    let (state, said) = &snapshot.overall;
-    let indicator = if *state == PublicState::Maintenance { "none" } else { indicator };
-    let status = StatusBody { indicator, description: said.clone() };
+    let status = StatusBody { indicator, description: snapshot.overall.1.clone() };
     let told = |episode| incident(snapshot, &shown, episode);
     let mut all: Vec<PublicIncidentBody> = snapshot.episodes.iter().flatten().map(told).collect();
     let open: Vec<PublicIncidentBody> = all.iter().filter(|one| one.resolved_at.is_none()).cloned().collect();
@@ -273,7 +271,7 @@ fn maintenance(snapshot: &Snapshot, shown: &[ComponentBody], run: &MaintenanceRu
         id: short(snapshot.run_id(run)),
         name: format!("Maintenance: {}", snapshot.names(&run.components)),
         status: if is_on { "in_progress" } else { "scheduled" },
-        impact: "maintenance",
+        impact: impact_of("under_maintenance"),
         created_at: run.from,
         updated_at: run.from,
         monitoring_at: None,
@@ -305,13 +303,13 @@ fn impact_of(status: &str) -> &'static str {
         "degraded_performance" => "minor",
         "partial_outage" => "major",
         "major_outage" => "critical",
-        "under_maintenance" => "maintenance",
+        // Maintenance too: clients know four words, and what is planned has a list of its own.
         _ => "none",
     }
 }
 
 fn weight(impact: &str) -> usize {
-    ["none", "maintenance", "minor", "major", "critical"].iter().position(|known| *known == impact).unwrap_or_default()
+    ["none", "minor", "major", "critical"].iter().position(|known| *known == impact).unwrap_or_default()
 }
 
 /// As long as ids are there: twelve letters and digits.
