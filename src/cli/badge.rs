@@ -16,7 +16,8 @@ use crate::store::read::public::link_key_at;
 /// What a picture shows to whoever cannot see it, before the badge itself does.
 const ALT_OF_MONITORS: &str = "search";
 
-/// Prints the addresses of badges in Markdown: how it is now, and over 90 days the share of time up and of right answers.
+/// Prints the addresses of badges in Markdown: how it is now, over 90 days the share of time up and of right answers, and
+/// the P95 of its searches.
 ///
 /// Whoever knows an address sees the badge, without signing in; nobody can guess one. A badge of a monitor names no
 /// monitor, one of a component of `status:` has its public name.

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
 use uuid::Uuid;
 
 /// Where badges are, below the public address.
@@ -42,11 +43,35 @@ pub enum BadgeKind {
     Up,
     /// The share of right answers, over 90 days.
     Right,
+    /// P95 of its searches over the window of its rule.
+    P95,
+}
+
+/// What the address of a badge says, and all that it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BadgeToken([u8; TOKEN_BYTES]);
+
+impl BadgeToken {
+    /// As it stands in an address; none where it is none.
+    pub fn read(text: &str) -> Option<Self> {
+        BASE64.decode(text).ok()?.try_into().ok().map(Self)
+    }
+
+    /// Whether both are the same, which takes as long whatever they are.
+    pub fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl std::fmt::Display for BadgeToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&BASE64.encode(self.0))
+    }
 }
 
 impl BadgeKind {
     /// Every kind, in the order in which they are printed.
-    pub const ALL: [Self; 3] = [Self::State, Self::Up, Self::Right];
+    pub const ALL: [Self; 4] = [Self::State, Self::Up, Self::Right, Self::P95];
 
     /// The word for it in what is printed and signed.
     pub const fn slug(self) -> &'static str {
@@ -54,6 +79,7 @@ impl BadgeKind {
             Self::State => "state",
             Self::Up => "up",
             Self::Right => "right",
+            Self::P95 => "p95",
         }
     }
 }
@@ -65,12 +91,15 @@ impl PublicMarks {
     }
 
     /// The token in a badge's address.
-    pub fn badge(&self, of: BadgeOf<'_>, kind: BadgeKind) -> String {
+    pub fn badge(&self, of: BadgeOf<'_>, kind: BadgeKind) -> BadgeToken {
         let (what, name) = match of {
             BadgeOf::Monitor(id) => ("monitor", id),
             BadgeOf::Component(name) => ("component", name),
         };
-        BASE64.encode(&self.mark(&["badge", kind.slug(), what, name])[..TOKEN_BYTES])
+        let mark = self.mark(&["badge", kind.slug(), what, name]);
+        let mut token = [0; TOKEN_BYTES];
+        token.copy_from_slice(&mark[..TOKEN_BYTES]);
+        BadgeToken(token)
     }
 
     /// The address of a badge.
@@ -108,13 +137,29 @@ mod tests {
     fn each_badge_has_an_address_of_its_own_that_says_nothing() {
         let marks = PublicMarks::new([7; 32]);
         let of = [BadgeOf::Monitor("docs"), BadgeOf::Component("docs"), BadgeOf::Monitor("doc")];
-        let mut all: Vec<String> = of.iter().flat_map(|of| BadgeKind::ALL.map(|kind| marks.badge(*of, kind))).collect();
+        let mut all: Vec<String> =
+            of.iter().flat_map(|of| BadgeKind::ALL.map(|kind| marks.badge(*of, kind).to_string())).collect();
         assert!(all.iter().all(|token| token.len() == 22 && !token.contains("doc")), "{all:?}");
-        all.push(PublicMarks::new([8; 32]).badge(BadgeOf::Monitor("docs"), BadgeKind::State));
+        all.push(PublicMarks::new([8; 32]).badge(BadgeOf::Monitor("docs"), BadgeKind::State).to_string());
         let count = all.len();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), count, "of each thing, kind and Serin another one");
+    }
+
+    #[test]
+    fn a_token_is_read_as_it_was_written_and_in_no_other_way() {
+        let token = PublicMarks::new([7; 32]).badge(BadgeOf::Monitor("docs"), BadgeKind::P95);
+        let text = token.to_string();
+        assert!(BadgeToken::read(&text).is_some_and(|read| read.is(&token) && read == token));
+        let last = text.chars().last().unwrap();
+        let near = ('A'..='Z').chain('a'..='z').filter(|letter| *letter != last);
+        for other in near.map(|letter| format!("{}{letter}", &text[..21])) {
+            assert!(BadgeToken::read(&other).is_none_or(|read| !read.is(&token)), "{other} is {text}");
+        }
+        for other in ["", "AAAA", &text[..21], &format!("{text}A"), &format!("{text}=="), "ä"] {
+            assert_eq!(BadgeToken::read(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -294,6 +294,10 @@ async fn a_badge_is_seen_by_whoever_has_its_address() {
         (BadgeOf::Component("Legal search"), BadgeKind::State, "Legal search: down (1 of 2)", "one of two"),
         (BadgeOf::Component("Papers"), BadgeKind::Up, "Papers: up", "a share of 90 days"),
         (BadgeOf::Monitor("support-kb"), BadgeKind::Right, "search: right", "and of right answers"),
+        (BadgeOf::Monitor("docs"), BadgeKind::P95, "search: p95 1.24 s", "how long its searches take"),
+        (down, BadgeKind::P95, "search: p95: not known", "what it took before it went down is past"),
+        (BadgeOf::Component("Legal search"), BadgeKind::P95, "Legal search: p95 ", "of the one that answers"),
+        (BadgeOf::Monitor("manuals"), BadgeKind::P95, "search: p95: not known", "what was not seen"),
     ];
     for (of, kind, said, sentence) in rows {
         let answer = ask(&running, Method::GET, &badge(&running, of, kind)).send().await.unwrap();

@@ -1,24 +1,18 @@
 //! Badges: pictures at addresses that nobody can guess, for READMEs and pages of others.
 //!
-//! A token is looked up among those of all monitors and components, and compared once more in constant time; the map is
-//! made when the first badge is asked for after a start or a reload. What was drawn is kept for [`FRESH_FOR`]. Of a
-//! monitor no name is shown, since the file has none that everybody may read: its badges say what kind they are.
+//! Of a monitor no name is shown, since the file has none that everybody may read: its badges say what kind they are.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use chrono::Utc;
-use subtle::ConstantTimeEq as _;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
-use crate::deliver::public_marks::{BadgeKind, BadgeOf};
+use crate::deliver::public_marks::{BadgeKind, BadgeToken};
 use crate::domain::cell::Cell;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::domain::status_page::Component;
 use crate::web::format;
+use crate::web::public::badge_index::{Badge, BadgeIndex};
 use crate::web::public::badge_svg;
 use crate::web::public::component_now::{ComponentNow, component_now};
 use crate::web::public::component_past::{ComponentPast, MonitorPasts};
@@ -26,10 +20,6 @@ use crate::web::public::document::Document;
 use crate::web::public::words::PublicState;
 use crate::web::state::WebState;
 
-/// How long a badge is shown: pages of others are looked at far more often than it changes.
-pub(crate) const FRESH_FOR: Duration = Duration::from_secs(60);
-/// Badges kept drawn; when there are more, all are drawn anew.
-const DRAWN_MAX: usize = 1_000;
 /// A share from which on a badge looks good: three hours of a month.
 const GOOD_FROM: f64 = 0.995;
 /// A share below which it looks bad: a day and a half of a month.
@@ -41,83 +31,34 @@ const KNOWN_DAYS_MIN: usize = 30;
 /// What a badge of a monitor calls it.
 const LABEL_OF_MONITORS: &str = "search";
 
-/// Tokens of a fleet, and what was drawn of late.
-#[derive(Debug, Default)]
-pub(crate) struct BadgeCache {
-    known: Option<(Arc<Fleet>, HashMap<String, Badge>)>,
-    drawn: HashMap<String, (Instant, Document)>,
-}
-
-/// What a token stands for: the place of its monitor or component in the file, and its kind.
-#[derive(Debug, Clone, Copy)]
-enum Badge {
-    Monitor(usize, BadgeKind),
-    Component(usize, BadgeKind),
-}
-
 /// The picture of a token; none where it is not one of ours.
-pub(crate) async fn drawn(state: &WebState, badges: &Mutex<BadgeCache>, token: &str) -> Option<Document> {
-    let (fleet, badge) = {
-        let mut cache = badges.lock().await;
-        let found = cache.find(state, token)?;
-        if let Some((_, document)) = cache.drawn.get(token).filter(|(at, _)| at.elapsed() < FRESH_FOR) {
-            return Some(document.clone());
-        }
-        found
+pub(crate) async fn drawn(state: &WebState, index: &BadgeIndex, token: &str) -> Option<Document> {
+    let token = BadgeToken::read(token)?;
+    let (badges, state) = (index.of(state.fleet_now()), state.clone());
+    // What is under way goes on where the first who asked leaves.
+    let picture = async move {
+        let badge = badges.find(&state.marks, &token).await?;
+        badges.picture(token, Instant::now(), draw(&state, &badges.fleet, badge)).await
     };
-    let document = Document::new("image/svg+xml", draw(state, &fleet, badge).await?);
-    let mut cache = badges.lock().await;
-    if cache.drawn.len() >= DRAWN_MAX {
-        cache.drawn.clear();
-    }
-    cache.drawn.insert(token.to_owned(), (Instant::now(), document.clone()));
-    Some(document)
+    tokio::spawn(picture).await.ok().flatten()
 }
 
-impl BadgeCache {
-    /// What a token stands for, and the fleet in which it does.
-    fn find(&mut self, state: &WebState, token: &str) -> Option<(Arc<Fleet>, Badge)> {
-        let fleet = state.fleet_now();
-        if self.known.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, &fleet)) {
-            self.known = Some((Arc::clone(&fleet), tokens(state, &fleet)));
-            self.drawn.clear();
-        }
-        // The map's hash has a key of its own, so that how long it takes says nothing of how near a guess is.
-        let (fleet, tokens) = self.known.as_ref()?;
-        let (known, badge) = tokens.get_key_value(token)?;
-        bool::from(known.as_bytes().ct_eq(token.as_bytes())).then(|| (Arc::clone(fleet), *badge))
-    }
-}
-
-fn tokens(state: &WebState, fleet: &Fleet) -> HashMap<String, Badge> {
-    let marks = &state.marks;
-    let mut all = HashMap::new();
-    for kind in BadgeKind::ALL {
-        for (place, monitor) in fleet.monitors.iter().enumerate() {
-            all.insert(marks.badge(BadgeOf::Monitor(monitor.id.as_str()), kind), Badge::Monitor(place, kind));
-        }
-        for (place, component) in fleet.status_page.iter().flat_map(|page| &page.components).enumerate() {
-            all.insert(marks.badge(BadgeOf::Component(&component.name), kind), Badge::Component(place, kind));
-        }
-    }
-    all
-}
-
-async fn draw(state: &WebState, fleet: &Fleet, badge: Badge) -> Option<String> {
+async fn draw(state: &WebState, fleet: &Fleet, badge: Badge) -> Option<Document> {
     let (component, kind) = match badge {
         Badge::Monitor(place, kind) => (alone(&fleet.monitors.get(place)?.id), kind),
         Badge::Component(place, kind) => (fleet.status_page.as_ref()?.components.get(place)?.clone(), kind),
     };
     let now = component_now(&component, &state.live, &fleet.maintenance, Utc::now());
-    let (value, state) = match kind {
+    let (value, looks) = match kind {
         BadgeKind::State => (said(&now), now.state),
         BadgeKind::Up | BadgeKind::Right => {
             let ids: Vec<&MonitorId> = component.monitors.iter().collect();
             let past = MonitorPasts::read(state, &ids, Utc::now()).await.of(&component);
             figure(kind, past.as_ref())
         }
+        BadgeKind::P95 => slowest(state, fleet, &component),
     };
-    Some(badge_svg::svg(&component.name, &value, state))
+    Some(Document::new("image/svg+xml", badge_svg::svg(&component.name, &value, looks)))
 }
 
 /// A monitor as if it were a component, under a name that says nothing.
@@ -136,6 +77,29 @@ fn said(now: &ComponentNow) -> String {
         (some, all) if some > 0 && some < all => format!("{} ({some} of {all})", now.state.word()),
         _ => now.state.word().to_owned(),
     }
+}
+
+/// The greatest P95 of those that answer, over the windows of their rules, and whether one is above its limit. What a
+/// server took before it went down says nothing of now.
+fn slowest(state: &WebState, fleet: &Fleet, component: &Component) -> (String, PublicState) {
+    let now = Utc::now();
+    let answers = |id: &&MonitorId| {
+        let now = component_now(&alone(id), &state.live, &fleet.maintenance, now);
+        !matches!(now.state, PublicState::Unknown | PublicState::Down)
+    };
+    let standings = component.monitors.iter().filter(answers).filter_map(|id| state.live.standing(id));
+    let all: Vec<(f64, f64)> = standings.filter_map(|one| Some((one.p95_ms()?, one.p95_limit_ms()))).collect();
+    p95_of(&all)
+}
+
+/// What is said of several P95 and their limits, in milliseconds.
+fn p95_of(all: &[(f64, f64)]) -> (String, PublicState) {
+    let Some(slowest) = all.iter().map(|(p95_ms, _)| *p95_ms).max_by(f64::total_cmp) else {
+        return ("p95: not known".to_owned(), PublicState::Unknown);
+    };
+    let is_slow = all.iter().any(|(p95_ms, limit_ms)| p95_ms > limit_ms);
+    let looks = if is_slow { PublicState::Slow } else { PublicState::Works };
+    (format!("p95 {}", format::millis(slowest)), looks)
 }
 
 /// A share of 90 days, and what it looks like. Where less was watched than [`WATCHED_MIN`], it is no figure of 90 days.
@@ -162,6 +126,19 @@ fn figure(kind: BadgeKind, past: Option<&ComponentPast>) -> (String, PublicState
 mod tests {
     use super::*;
     use crate::web::bars::{Grain, Past};
+
+    #[test]
+    fn the_slowest_of_those_that_answer_is_told() {
+        let rows: [(&[(f64, f64)], &str, PublicState, &str); 4] = [
+            (&[(240.0, 800.0)], "p95 240 ms", PublicState::Works, "below its limit"),
+            (&[(240.0, 200.0)], "p95 240 ms", PublicState::Slow, "above it"),
+            (&[(240.0, 200.0), (1_240.0, 3_000.0)], "p95 1.24 s", PublicState::Slow, "one is, if not the slowest"),
+            (&[], "p95: not known", PublicState::Unknown, "too few searches, or nobody who answers"),
+        ];
+        for (all, said, looks, sentence) in rows {
+            assert_eq!(p95_of(all), (said.to_owned(), looks), "{sentence}");
+        }
+    }
 
     #[test]
     fn a_share_is_no_figure_of_ninety_days_where_they_were_not_watched() {

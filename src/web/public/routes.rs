@@ -12,6 +12,7 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use chrono::{DateTime, Utc};
 
+use crate::web::public::badge_index;
 use crate::web::public::badges;
 use crate::web::public::document::Document;
 use crate::web::public::side::{Documents, FRESH_FOR, PublicSide};
@@ -87,7 +88,7 @@ async fn badge(
 ) -> Response {
     let token = name.strip_suffix(".svg");
     let Some(badge) = badges::drawn(&state, &side.badges, token.unwrap_or_default()).await else { return nothing() };
-    let mut response = sent(&asked, &badge, badges::FRESH_FOR.as_secs(), Utc::now());
+    let mut response = sent(&asked, &badge, badge_index::FRESH_FOR.as_secs(), Utc::now());
     response.headers_mut().insert("cross-origin-resource-policy", HeaderValue::from_static("cross-origin"));
     response
 }

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::domain::fleet::Fleet;
-use crate::web::public::badges::BadgeCache;
+use crate::web::public::badge_index::BadgeIndex;
 use crate::web::public::document::Document;
 use crate::web::public::snapshot::Snapshot;
 use crate::web::public::{feed, page, summary};
@@ -25,7 +25,7 @@ pub(crate) const FRESH_FOR: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct PublicSide {
     drawn: Mutex<Option<Drawn>>,
-    pub(crate) badges: Mutex<BadgeCache>,
+    pub(crate) badges: BadgeIndex,
 }
 
 /// What was drawn last, when, and of which fleet.
