@@ -91,6 +91,8 @@ pub struct Running {
     pub address: SocketAddr,
     /// How many monitors it started with.
     pub monitors: usize,
+    /// Whether its file shows something to everybody, at `/status`.
+    pub has_status_page: bool,
     /// What pages show, and Serin's own counters.
     pub live: Arc<LiveState>,
     tasks: JoinSet<&'static str>,
@@ -192,7 +194,16 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));
     tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
     let live = Arc::clone(&context.live);
-    Ok(Running { address, monitors: fleet.monitors.len(), live, tasks, alerts: context.alerts, store, shutdown })
+    Ok(Running {
+        address,
+        monitors: fleet.monitors.len(),
+        has_status_page: fleet.status_page.is_some(),
+        live,
+        tasks,
+        alerts: context.alerts,
+        store,
+        shutdown,
+    })
 }
 
 /// The file, read and free of faults; its log settings are in force and its warnings told.

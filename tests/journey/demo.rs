@@ -9,12 +9,19 @@ use tokio::process::{Child, ChildStdout, Command};
 
 #[tokio::test]
 async fn the_demo_says_first_what_it_is_about_to_do() {
-    let demo = Demo::start(&["--calm"]).await;
+    let mut demo = Demo::start(&["--calm"]).await;
     let said = demo.said.join("\n");
     assert!(said.starts_with("starting four search servers (docs, policies, support, handbook)"), "{said}");
     assert!(said.contains("on loopback") && !said.contains("things break"), "{said}");
     let page = demo.get("/").await;
     assert!(page.contains("handbook"), "{} shows the fleet", demo.pages);
+    assert!(page.contains("href=\"/status\""), "and leads to what everybody sees");
+    let line = demo.hear("status     ").await;
+    assert!(line.contains(&format!("{}/status ", demo.pages)), "{line}");
+    let status = demo.get("/status").await;
+    for (part, is_there) in [("Support answers", true), ("Inside", true), ("handbook", false)] {
+        assert_eq!(status.contains(&format!(">{part}<")), is_there, "{part}: {status}");
+    }
     demo.end().await;
 }
 

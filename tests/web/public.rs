@@ -100,6 +100,15 @@ async fn nothing_is_public_where_the_file_shows_nothing() {
 }
 
 #[tokio::test]
+async fn other_pages_lead_to_it_where_it_is() {
+    for (fleet, leads) in [(shown(Utc::now()), true), (fixture::fleet(&[]), false)] {
+        let running = fixture::serve(None, fleet).await;
+        let (_, page) = get(&running, "/").await;
+        assert_eq!(page.contains("<a href=\"/status\">"), leads, "{page}");
+    }
+}
+
+#[tokio::test]
 async fn the_page_says_how_things_are_in_public_words() {
     let (running, _) = public(shown).await;
     let (status, page) = get(&running, "/status").await;

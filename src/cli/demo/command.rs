@@ -80,6 +80,9 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     });
     let running = running.await?;
     anstream::println!("dashboard  http://{}", running.address);
+    if running.has_status_page {
+        anstream::println!("status     http://{}/status   (what everybody may see of it)", running.address);
+    }
     anstream::println!("inbox      http://{hooks_at}   (what a webhook receiver and a mailbox got)");
     anstream::println!("watching   {} reference servers, a beat every 2 s; Ctrl-C stops\n", running.monitors);
     let show = tokio::spawn(theatre::run(theatre::DemoStage { servers, inbox, calm: args.calm }, shutdown.clone()));

@@ -40,6 +40,8 @@ pub(crate) struct Frame {
     pub looks_only: bool,
     /// The file in force, with its commit.
     pub file: String,
+    /// Whether the file shows something to everybody, at `/status`.
+    pub shows_status: bool,
 }
 
 /// One banner, ready to be drawn.
@@ -59,7 +61,8 @@ impl Frame {
         here: &'static str,
         title: impl Into<String>,
     ) -> Self {
-        let provenance = state.fleet_now().provenance.clone();
+        let fleet = state.fleet_now();
+        let provenance = fleet.provenance.clone();
         let commit = provenance.commit.map(|commit| format!(" @ {commit}")).unwrap_or_default();
         let banners = if visit.admitted { state.live.banners() } else { Vec::new() };
         Self {
@@ -77,6 +80,7 @@ impl Frame {
             signed_in: visit.signed_in,
             looks_only: visit.role == Some(Role::Read),
             file: if visit.admitted { format!("{}{commit}", provenance.file) } else { String::new() },
+            shows_status: visit.admitted && fleet.status_page.is_some(),
         }
     }
 
