@@ -22,6 +22,14 @@ const INCIDENTS_MAX: u32 = 1_000;
 /// A window that holds an incident this soon was on when it opened; one that came later covers nothing of what was before.
 const HELD_WITHIN: TimeDelta = TimeDelta::minutes(2);
 
+/// Of some monitors what is open or ended since a moment; `incidents_of_monitor_by_end` is made for it.
+const ASKED: &str = "SELECT id, monitor, signal, severity, reason, opened_at, resolved_at, EXISTS (SELECT 1 FROM holds h \
+     WHERE h.incident = i.id AND h.kind = $4 AND h.since <= i.opened_at + $7 \
+     AND COALESCE(h.ended_at, h.until, $3) >= COALESCE(i.resolved_at, $3)), course \
+     FROM incidents i WHERE monitor IN (SELECT value FROM json_each($1)) AND severity <> $5 \
+     AND COALESCE(resolved_at, 9223372036854775807) >= $2 \
+     ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT $6";
+
 /// An incident as far as the public hears of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicIncident {
@@ -56,22 +64,16 @@ impl Readers {
         now: DateTime<Utc>,
     ) -> Result<Vec<PublicIncident>, StoreError> {
         let ids: Vec<&str> = monitors.iter().map(|id| id.as_str()).collect();
-        let rows = sqlx::query(
-            "SELECT id, monitor, signal, severity, reason, opened_at, resolved_at, EXISTS (SELECT 1 FROM holds h \
-             WHERE h.incident = i.id AND h.kind = $4 AND h.since <= i.opened_at + $7 \
-             AND COALESCE(h.ended_at, h.until, $3) >= COALESCE(i.resolved_at, $3)), course \
-             FROM incidents i WHERE monitor IN (SELECT value FROM json_each($1)) AND severity <> $5 \
-             AND (resolved_at IS NULL OR resolved_at >= $2) ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT $6",
-        )
-        .bind(serde_json::json!(ids).to_string())
-        .bind(since.timestamp_micros())
-        .bind(now.timestamp_micros())
-        .bind(HoldKind::Window.slug())
-        .bind(Severity::Notice.slug())
-        .bind(INCIDENTS_MAX)
-        .bind(HELD_WITHIN.num_microseconds())
-        .fetch_all(&self.readers)
-        .await?;
+        let rows = sqlx::query(ASKED)
+            .bind(serde_json::json!(ids).to_string())
+            .bind(since.timestamp_micros())
+            .bind(now.timestamp_micros())
+            .bind(HoldKind::Window.slug())
+            .bind(Severity::Notice.slug())
+            .bind(INCIDENTS_MAX)
+            .bind(HELD_WITHIN.num_microseconds())
+            .fetch_all(&self.readers)
+            .await?;
         let mut all: Vec<PublicIncident> = rows.iter().map(public_incident).collect::<Result<_, _>>()?;
         all.sort_by(|one, other| (other.began_at, &other.id).cmp(&(one.began_at, &one.id)));
         Ok(all)
@@ -103,4 +105,24 @@ fn public_incident(row: &SqliteRow) -> Result<PublicIncident, StoreError> {
         resolved_at: timestamp_or_none(row, 6)?,
         is_planned: row.try_get(7)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, ConnectOptions as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_long_over_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serin.db");
+        let mut connection = schema::connecting(&path).create_if_missing(true).connect().await.unwrap();
+        schema::migrate(&path, &mut connection).await.unwrap();
+        let plan = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {ASKED}")));
+        let steps = plan.fetch_all(&mut connection).await.unwrap();
+        let steps: Vec<&str> = steps.iter().map(|row| row.try_get(3).unwrap()).collect();
+        let searched = "SEARCH i USING INDEX incidents_of_monitor_by_end (monitor=? AND <expr>>?)";
+        assert!(steps.contains(&searched), "by monitor, and only from a moment on: {steps:?}");
+    }
 }
