@@ -1,10 +1,10 @@
 //! `GET /events`: what changed in the live state, gathered over a moment, for open pages.
 //!
 //! An event names what changed and carries no content; the page looks again. Where nothing changed for a while a `beat`
-//! says so: a page that hears neither turns grey, since what it shows may be out of date. Streams end with the key or session
-//! that opened them, and on the shutdown token, for a graceful stop waits for them.
+//! says so: a page that hears neither turns grey, since what it shows may be out of date. That is an event and no comment,
+//! which a page's script would not see. Streams end with the key or session that opened them, and on the shutdown token, for
+//! a graceful stop waits for them.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,46 +16,28 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
 use chrono::Utc;
 use futures_util::stream;
-use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::live::state::LiveChange;
 use crate::web::admitted::Pass;
 use crate::web::connections::ConnectionLine;
+use crate::web::gathered::{Gathering, Heard, everything};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
-/// Changes are gathered for so long: a large fleet changes hundreds of times a second.
-const GATHER_FOR: Duration = Duration::from_millis(500);
-/// Names in one event; beyond it, the page is told to look at everything.
-const NAMES_MAX: usize = 200;
-/// An idle stream says that it lives: a page that hears nothing for three times as long turns grey (`assets/app.js`). An
-/// event and no comment, which a page's script would not see; no proxy takes the stream for dead meanwhile either.
-const BEAT_EVERY: Duration = Duration::from_secs(5);
 /// What a browser waits before it comes back.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// What changed within one moment.
-#[derive(Debug, Default, Serialize)]
-struct GatheredUpdates {
-    all: bool,
-    fleet: bool,
-    monitors: BTreeSet<String>,
-    incidents: BTreeSet<String>,
-}
-
 struct EventStream {
-    changes: Receiver<LiveChange>,
+    changes: Receiver<Heard>,
     shutdown: CancellationToken,
     /// What let it in: it ends with it.
     pass: Pass,
     state: WebState,
-    /// When a beat is due, where nothing changes until then; the first at once.
-    beat_at: Instant,
+    /// Whether it has said anything: it says at once that it is there.
+    began: bool,
     over: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -63,6 +45,7 @@ struct EventStream {
 pub(crate) async fn stream(
     State(state): State<WebState>,
     Extension(pass): Extension<Pass>,
+    Extension(gathering): Extension<Arc<Gathering>>,
     line: Option<Extension<Arc<ConnectionLine>>>,
 ) -> Response {
     let permit = Arc::clone(&state.streams).try_acquire_owned().ok();
@@ -72,9 +55,9 @@ pub(crate) async fn stream(
         return answer;
     };
     let stream = EventStream {
-        changes: state.live.changes(),
+        changes: gathering.listen(&state.live),
         shutdown: state.shutdown.clone(),
-        beat_at: Instant::now(),
+        began: false,
         over: state.shutdown.is_cancelled(),
         _permit: permit,
         pass,
@@ -91,61 +74,31 @@ async fn next_event(mut stream: EventStream) -> Option<(Result<Event, Infallible
     let shutdown = stream.shutdown.clone();
     let heard = tokio::select! {
         () = shutdown.cancelled() => None,
-        heard = gather(&mut stream.changes, stream.beat_at) => heard,
+        heard = stream.hear() => heard,
     };
     let heard = heard.filter(|_| stream.pass.holds(&stream.state, Utc::now()));
     let event = match heard {
-        Some(LiveUpdate::Nothing) => Some(Event::default().event("beat").data("nothing changed")),
-        Some(LiveUpdate::Changes(gathered)) => Event::default().event("change").json_data(gathered).ok(),
-        None => None,
-    };
-    let event = match event {
-        Some(event) => event.retry(RETRY_AFTER),
+        Some(Heard::Nothing) => Event::default().event("beat").data("nothing changed").retry(RETRY_AFTER),
+        Some(Heard::Change(what)) => Event::default().event("change").data(what).retry(RETRY_AFTER),
         None => {
             stream.over = true;
             Event::default().event("bye").data("it is over")
         }
     };
-    stream.beat_at = Instant::now() + BEAT_EVERY;
     Some((Ok(event), stream))
 }
 
-/// What a stream has to say next.
-enum LiveUpdate {
-    Changes(GatheredUpdates),
-    /// It is time for a beat.
-    Nothing,
-}
-
-/// Waits for a change and for what follows it closely, or until a beat is due; none when the live state is gone.
-async fn gather(changes: &mut Receiver<LiveChange>, beat_at: Instant) -> Option<LiveUpdate> {
-    let mut gathered = GatheredUpdates::default();
-    let Ok(first) = timeout_at(beat_at, changes.recv()).await else { return Some(LiveUpdate::Nothing) };
-    if !gathered.take(first) {
-        return None;
-    }
-    let deadline = Instant::now() + GATHER_FOR;
-    while let Ok(change) = timeout_at(deadline, changes.recv()).await {
-        if !gathered.take(change) {
-            break;
+impl EventStream {
+    /// What is to be said next; none when the live state is gone.
+    async fn hear(&mut self) -> Option<Heard> {
+        if !self.began {
+            self.began = true;
+            return Some(Heard::Nothing);
         }
-    }
-    if gathered.monitors.len() + gathered.incidents.len() > NAMES_MAX {
-        gathered = GatheredUpdates { all: true, ..GatheredUpdates::default() };
-    }
-    Some(LiveUpdate::Changes(gathered))
-}
-
-impl GatheredUpdates {
-    /// Takes a change in; false where there will be no more.
-    fn take(&mut self, change: Result<LiveChange, RecvError>) -> bool {
-        match change {
-            Ok(LiveChange::Monitor(id)) => drop(self.monitors.insert(id.to_string())),
-            Ok(LiveChange::Incident(id)) => drop(self.incidents.insert(id)),
-            Ok(LiveChange::Fleet) => self.fleet = true,
-            Err(RecvError::Lagged(_)) => self.all = true,
-            Err(RecvError::Closed) => return false,
+        match self.changes.recv().await {
+            Ok(heard) => Some(heard),
+            Err(RecvError::Lagged(_)) => Some(everything()),
+            Err(RecvError::Closed) => None,
         }
-        true
     }
 }

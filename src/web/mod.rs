@@ -48,6 +48,7 @@ pub(crate) mod tools;
 pub(crate) mod transcripts;
 pub(crate) mod openapi;
 pub(crate) mod agents;
+pub(crate) mod gathered;
 pub(crate) mod events;
 pub(crate) mod forms;
 pub(crate) mod metrics;
