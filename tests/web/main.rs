@@ -20,6 +20,7 @@ mod roles;
 mod actions;
 mod public;
 mod public_shape;
+mod accessible;
 
 /// Text such as a hostile server sends.
 const HOSTILE: &str = "</script><img src=x onerror=\"alert(1)\">'\n\r\u{0}{{7*7}}";
