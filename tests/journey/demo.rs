@@ -1,6 +1,7 @@
 //! The demo, as somebody starts it who has just cloned Serin.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -57,6 +58,27 @@ async fn the_demo_names_a_swapped_query_model_while_its_server_answers() {
     for part in ["embedding_mismatch", "gone from rank", &keyword, &meaning] {
         assert!(page.contains(part), "its page lacks {part}");
     }
+    demo.end().await;
+}
+
+/// The whole show, and a browser that starts on a machine that does much else.
+const SHOW_TAKES_AT_MOST: Duration = Duration::from_mins(10);
+
+#[tokio::test]
+#[ignore = "needs Chromium and node; run with --ignored"]
+async fn the_demo_is_followed_on_its_pages() {
+    let mut demo = Demo::start(&[]).await;
+    let inbox = demo.hear("inbox      ").await;
+    let inbox = inbox.split_whitespace().nth(1).unwrap();
+    let run = Command::new("node")
+        .args(["demo.mjs", &demo.pages, inbox])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages"))
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .status();
+    let status = tokio::time::timeout(SHOW_TAKES_AT_MOST, run).await.expect("it ends").unwrap();
+    assert!(status.success(), "the pages do not tell the story; see above");
     demo.end().await;
 }
 
