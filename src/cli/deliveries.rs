@@ -22,6 +22,12 @@ pub(crate) struct DeliveriesArgs {
     command: Option<DeliveriesCommand>,
     #[command(flatten)]
     which: Which,
+    /// About this monitor.
+    #[arg(long, value_name = "ID")]
+    monitor: Option<String>,
+    /// Of this event, such as `incident.opened`.
+    #[arg(long, value_name = "EVENT")]
+    kind: Option<String>,
     /// How many are listed, 5000 at most.
     #[arg(long, default_value_t = 50, value_name = "N")]
     limit: usize,
@@ -103,7 +109,9 @@ pub(crate) async fn run(args: DeliveriesArgs) -> anyhow::Result<ExitCode> {
         return replay(*args).await;
     }
     let remote = Remote::find(&args.remote)?;
-    let parts = args.which.parts(Utc::now())?;
+    let mut parts = args.which.parts(Utc::now())?;
+    let further = [("monitor", args.monitor), ("kind", args.kind)];
+    parts.extend(further.into_iter().filter_map(|(key, value)| Some((key, value?))));
     let mut found: Vec<Value> = Vec::new();
     let mut before = String::new();
     for _ in 0..PAGES_MAX {
