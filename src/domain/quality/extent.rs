@@ -262,21 +262,15 @@ impl<'a> Roll<'a> {
         }
     }
 
-    /// Each kind's count, such as `3 of 4 meaning, 0 of 1 keyword and 1 not asked, 2 mixed not asked`.
+    /// Each kind's count of what was asked, such as `3 of 4 meaning, 0 of 1 keyword`; how many were not is said before it.
     pub(crate) fn kinds(&self) -> String {
         let of = |kind: CanaryKind| {
             let count = |wanted: fn(CanaryHeard) -> bool| {
                 self.heard.iter().filter(|(canary, _, heard)| canary.kind == kind && wanted(*heard)).count()
             };
-            let (wrong, not_asked) =
-                (count(|heard| heard == CanaryHeard::Wrong), count(|heard| heard == CanaryHeard::NotAsked));
+            let wrong = count(|heard| heard == CanaryHeard::Wrong);
             let asked = count(|heard| heard != CanaryHeard::NotAsked);
-            match (asked, not_asked) {
-                (0, 0) => None,
-                (0, _) => Some(format!("{not_asked} {} not asked", kind.slug())),
-                (_, 0) => Some(format!("{wrong} of {asked} {}", kind.slug())),
-                _ => Some(format!("{wrong} of {asked} {} and {not_asked} not asked", kind.slug())),
-            }
+            (asked > 0).then(|| format!("{wrong} of {asked} {}", kind.slug()))
         };
         CanaryKind::ALL.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
     }
