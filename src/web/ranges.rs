@@ -132,7 +132,10 @@ fn of_grain(grain: Grain, (from, to): (DateTime<Utc>, DateTime<Utc>), every: Dur
 pub(crate) fn fitting(every: Duration, first_seen: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Range {
     let usual = if every >= RARE { Range::Day } else { Range::ThreeHours };
     let holds = |range: &Range| first_seen.is_some_and(|first| first >= now - range.length());
-    [Range::Hour, Range::ThreeHours].into_iter().find(|range| every < RARE && holds(range)).unwrap_or(usual)
+    [Range::HalfHour, Range::Hour, Range::ThreeHours]
+        .into_iter()
+        .find(|range| every < RARE && holds(range))
+        .unwrap_or(usual)
 }
 
 /// The last whole multiple of a length, counted from 1970, that is not after a moment.
@@ -200,7 +203,8 @@ mod tests {
     fn a_chart_opens_with_what_there_is() {
         let now = DateTime::from_timestamp(1_795_271_063, 0).unwrap();
         let rows = [
-            (60, Some(20), Range::Hour, "twenty minutes old"),
+            (60, Some(20), Range::HalfHour, "twenty minutes old"),
+            (60, Some(31), Range::Hour, "half an hour and a bit"),
             (60, Some(61), Range::ThreeHours, "an hour and a bit"),
             (60, Some(60 * 24 * 9), Range::ThreeHours, "nine days old"),
             (60, None, Range::ThreeHours, "nobody knows since when"),

@@ -95,6 +95,23 @@ await page.goto(url + "/monitors/docs?range=3h");
 await hover(0.5);
 await page.screenshot({ path: `${folder}/chart-read.png` });
 
+// Where the viewer's clock is another one, axis, readout and table follow it, and UTC stands behind them; after a redraw too.
+await page.emulateTimezone("Asia/Kolkata");
+await page.goto(url + "/monitors/docs?range=3h");
+const there = (said) => {
+  const [hours, minutes] = /(\d\d):(\d\d)/.exec(said).slice(1).map(Number), all = (hours * 60 + minutes + 330) % 1440;
+  return [Math.floor(all / 60), all % 60].map((part) => String(part).padStart(2, "0")).join(":");
+};
+for (const when of ["at first", "drawn again"]) {
+  const said = await hover(0.5), behind = await page.$eval(".readout", (one) => one.title);
+  must(/^\d\d:\d\d UTC$/.test(behind) && said.startsWith(`${there(behind)} GMT+5:30 ·`), `${when} the readout says "${said}", and UTC "${behind}"`);
+  const axis = await page.$$eval(".xs [data-t]", (all) => all.map((one) => [one.textContent, one.title]));
+  must(axis.every(([here, utc]) => here === there(utc)), `${when} the axis says ${axis.join("; ")}`);
+  must((await text(page, ".zone-said")) === "times in GMT+5:30", `${when} the chart says "${await text(page, ".zone-said")}"`);
+  await redrawn();
+}
+await page.emulateTimezone("UTC");
+
 // Folds: closed where nothing is wrong, open where something is; a link into one opens it, and so does an address.
 must(!await isOpen(page, "footprint"), "what probes cost is open though nothing is wrong with it");
 await press(page, ".index a[href='#footprint']");

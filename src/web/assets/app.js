@@ -42,7 +42,28 @@
     if (time.title !== title) time.title = title;
     if (time.matches(".at") && time.textContent !== here) time.textContent = here;
   };
+  // A chart's moments, which the server says in UTC: what has a clock is said by the viewer's, days stay as they were cut.
+  const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"], MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const inShape = (said, at) => {
+    const clock = /\d\d:\d\d(:\d\d)?/.exec(said);
+    if (!clock) return said;
+    const parts = [/^[A-Z]/.test(said) && WEEKDAYS[at.getDay()], / [A-Z][a-z]{2} /.test(said) && `${at.getDate()} ${MONTHS[at.getMonth()]}`];
+    return [...parts, local(at).slice(11, 11 + clock[0].length), said.endsWith("UTC") && zone(at)].filter(Boolean).join(" ");
+  };
+  const chartsInZone = () => {
+    for (const moment of document.querySelectorAll(".xs [data-t], .points tr[data-t] > th")) {
+      if (moment.title || !/\d:\d/.test(moment.textContent)) continue;
+      const said = moment.textContent, at = new Date((moment.dataset.t ?? moment.parentNode.dataset.t) * 1000);
+      moment.title = said.endsWith("UTC") ? said : said + " UTC";
+      moment.textContent = inShape(said, at);
+    }
+    for (const said of document.querySelectorAll(".chart .zone-said")) {
+      const first = said.closest(".chart").querySelector(".xs [data-t][title]");
+      if (first) said.textContent = `times in ${zone(new Date(first.dataset.t * 1000))}`;
+    }
+  };
   const tick = () => {
+    chartsInZone();
     for (const time of document.querySelectorAll("time[datetime]")) {
       if (!time.dataset.zone || time.dataset.zone !== time.dateTime) { inZone(time); time.dataset.zone = time.dateTime; }
       if (time.matches(".at")) continue;
@@ -118,6 +139,7 @@
       // A form is never drawn again under somebody's hands; it goes when there is nothing left to ask for.
       for (const form of document.querySelectorAll("[data-goes][id]")) if (!fresh.getElementById(form.id)) form.remove();
       unfold(fresh);
+      chartsInZone();
       document.dispatchEvent(new Event("serin:drawn"));
       owed = false; heard();
       tick();
@@ -167,6 +189,7 @@
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => { pressed = -PRESSED_MS; }));
   addEventListener("beforeunload", () => { left = performance.now(); });
   setInterval(() => { tick(); listen(); }, 1000);
+  tick();
   open();
 })();
 
@@ -214,6 +237,7 @@
     reader.setAttribute("aria-valuetext", row.cells[0].textContent);
     const line = chart.querySelector(".readout");
     if (line.textContent !== said) line.textContent = said;
+    line.title = row.cells[0].title;
   };
   const step = (chart, key) => {
     const all = rows(chart), last = all.length - 1, now = at === null ? last + 1 : nearest(all, "t", at);

@@ -55,8 +55,8 @@ pub(crate) struct Chart {
     pub shades: Vec<Shade>,
     /// Labels of the upright axis, the topmost first.
     pub heights: Vec<String>,
-    /// Labels of the time axis.
-    pub times: Vec<String>,
+    /// Labels of the time axis: seconds since 1970, and the moment in words.
+    pub times: Vec<(i64, String)>,
     /// Every point, the oldest first.
     pub points: Vec<ChartPoint>,
     /// Whether any call ran into the timeout.
@@ -260,14 +260,15 @@ fn said_at(source: &ChartSource<'_>, at: DateTime<Utc>) -> String {
     }
 }
 
-fn times(source: &ChartSource<'_>) -> Vec<String> {
+fn times(source: &ChartSource<'_>) -> Vec<(i64, String)> {
     let whole = source.cut.to - source.cut.from;
     let pattern = match source.cut.fine {
         _ if is_of_one_day(source) => "%H:%M",
         length if length >= DAY => "%-d %b",
         _ => "%-d %b %H:%M",
     };
-    (0..TICKS).map(|tick| (source.cut.from + whole * tick / (TICKS - 1)).format(pattern).to_string()).collect()
+    let moments = (0..TICKS).map(|tick| source.cut.from + whole * tick / (TICKS - 1));
+    moments.map(|at| (at.timestamp(), at.format(pattern).to_string())).collect()
 }
 
 fn summary(source: &ChartSource<'_>, samples: u64, enough: &[&LatencySlice]) -> String {
@@ -373,7 +374,7 @@ mod tests {
         ];
         for (days, fine, tick, said, sentence) in rows {
             let chart = drawn(cut(TimeDelta::days(days), fine, fine), &[slice(0, 100, 300.0)], &[]);
-            assert_eq!((&*chart.times[0], &*chart.points[0].at), (tick, said), "{sentence}");
+            assert_eq!((&*chart.times[0].1, &*chart.points[0].at), (tick, said), "{sentence}");
         }
     }
 
