@@ -11,6 +11,7 @@ use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
 use crate::domain::quality::answers::Answers;
 use crate::store::read::asked::{AskedLine, AskedPast};
+use crate::web::format;
 use crate::web::ranges::{Range, floor};
 use crate::web::state::{Away, WebState};
 
@@ -47,12 +48,37 @@ impl BoardCut {
         Self { range, from: floor(now - range.length(), slice), to: now, slice, column }
     }
 
+    /// Cuts any stretch of a week at most as the shortest range that holds it; of a longer one its beginning.
+    pub(crate) fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> Self {
+        let holds = |range: &Range| range.length() >= to - from;
+        let range = Self::RANGES.into_iter().find(holds).unwrap_or(Range::Week);
+        let cut = Self::new(range, to.min(from + range.length()));
+        Self { from: floor(from, cut.slice), ..cut }
+    }
+
     /// The shortest range up to a day that holds all of a day's asks: what the board opens with, so that a monitor that was
     /// just declared fills it.
     fn holding(past: &AskedPast, now: DateTime<Utc>) -> Self {
         let first = past.asks.first().map_or(past.from, |ask| ask.at);
         let holds = |range: &Range| *range == Range::Day || first >= now - range.length();
         Self::new(Self::RANGES.into_iter().find(holds).unwrap_or(Range::Day), now)
+    }
+
+    /// The share of the whole drawing, 0 to 1, at which a moment lies; what is cut is whole slices or columns of this length.
+    pub(crate) fn share(&self, at: DateTime<Utc>, length: Duration) -> f64 {
+        let since = (at - self.from).to_std().unwrap_or_default().as_secs_f64();
+        let whole = length.as_secs_f64() * (self.place(self.to, length) + 1) as f64;
+        (since / whole).min(1.0)
+    }
+
+    /// How long it is in words: its range, or less where it is cut shorter.
+    pub(crate) fn said(&self) -> String {
+        let length = self.to - self.from;
+        if length >= self.range.length() {
+            self.range.slug().to_owned()
+        } else {
+            format::span(length.to_std().unwrap_or_default())
+        }
     }
 
     /// How many columns there are, the last one being under way.
@@ -236,6 +262,20 @@ pub(crate) async fn read(
     Ok(CanaryPast::of(canaries, cut, past))
 }
 
+/// The same over any stretch.
+///
+/// # Errors
+/// Where the database does not answer in time.
+pub(crate) async fn read_cut(
+    state: &WebState,
+    monitor: &MonitorId,
+    canaries: &[Canary],
+    cut: BoardCut,
+) -> Result<CanaryPast, Away> {
+    let past = state.ask(state.store.asked(monitor, cut.from, cut.to)).await?;
+    Ok(CanaryPast::of(canaries, cut, past))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,6 +357,13 @@ mod tests {
             assert!(cut.columns() < 110, "{range:?}: a row of the board stays small");
         }
         assert_eq!(BoardCut::new(Range::Quarter, at(0)).range, Range::Day);
+        let hour = BoardCut::between(at(0), at(60));
+        assert_eq!((hour.range, hour.from, hour.to), (Range::ThreeHours, at(0), at(60)), "no longer than it is");
+        assert_eq!((hour.said(), BoardCut::new(Range::Day, at(0)).said()), ("1 h".to_owned(), "24h".to_owned()));
+        let [none, half] = [at(-5), at(35)].map(|at| hour.share(at, hour.slice));
+        assert!(none.abs() < 1e-9 && (half - 0.5).abs() < 1e-9, "of seven slices of ten minutes the middle: {half}");
+        let month = BoardCut::between(at(0), at(43_200));
+        assert_eq!((month.from, month.to), (at(0), at(10_080)), "of more than a week its beginning");
     }
 
     #[test]

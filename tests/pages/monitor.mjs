@@ -138,7 +138,7 @@ await press(plain, "#chart-table > summary");
 must((await text(plain, "#chart-table")).includes("UTC"), "without scripts the chart has no table");
 
 // An incident has its signal's picture.
-for (const [which, selector] of [["slow", "#around .chart .shade"], ["failing", "#around .strip"], ["wrong", "#around .trend"]]) {
+for (const [which, selector] of [["slow", "#around .chart .shade"], ["failing", "#around .strip"], ["wrong", "#around .trend .shade"], ["wrong", "#around .ranks .shade"]]) {
   await page.goto(url + incidents[which]);
   must(await page.$(selector) !== null, `the incident of what is ${which} lacks ${selector}`);
 }

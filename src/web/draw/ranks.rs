@@ -36,6 +36,8 @@ pub(crate) struct Ranks {
     pub paths: Vec<(&'static str, String)>,
     /// Answers in a row that were wrong.
     pub runs: Vec<RanksRun>,
+    /// Where an incident lies: its beginning and width.
+    pub shade: Option<(f64, f64)>,
 }
 
 impl HtmlSafe for Ranks {}
@@ -64,7 +66,14 @@ impl Ranks {
             summary: summary(track, cut),
             paths: paths.collect(),
             runs: track.wrong[latest..].iter().map(|run| drawn(run, cut, step)).collect(),
+            shade: None,
         }
+    }
+
+    /// The same with an incident's time shaded.
+    pub(crate) fn shaded(self, since: DateTime<Utc>, end: DateTime<Utc>, cut: &BoardCut) -> Self {
+        let [left, right] = [since, end].map(|at| cut.share(at, cut.column) * WIDTH);
+        Self { shade: Some((round(left), round(right - left))), ..self }
     }
 }
 
@@ -108,7 +117,7 @@ fn said(run: &WrongRun) -> String {
 }
 
 fn summary(track: &CanaryTrack, cut: &BoardCut) -> String {
-    let range = cut.range.slug();
+    let range = cut.said();
     if track.answers.asked == 0 {
         return format!("not asked in {range}");
     }

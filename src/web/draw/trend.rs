@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use askama::Template;
 use askama::filters::HtmlSafe;
+use chrono::{DateTime, Utc};
 
 use crate::domain::quality::answers::Answers;
 use crate::domain::wording::counted;
@@ -26,6 +27,8 @@ pub(crate) struct Trend {
     pub line: String,
     /// Every slice that was asked in: where it lies and what it came to.
     pub slices: Vec<TrendSlice>,
+    /// Where an incident lies: its beginning and width.
+    pub shade: Option<(f64, f64)>,
 }
 
 impl HtmlSafe for Trend {}
@@ -50,7 +53,13 @@ impl Trend {
             debug_assert!(written.is_ok(), "a string takes every text");
             slices.push(TrendSlice { x, width: round(step), title: said(*nth, *answers, cut) });
         }
-        Self { summary: summary(shares, cut), line, slices }
+        Self { summary: summary(shares, cut), line, slices, shade: None }
+    }
+
+    /// The same with an incident's time shaded.
+    pub(crate) fn shaded(self, since: DateTime<Utc>, end: DateTime<Utc>, cut: &BoardCut) -> Self {
+        let [left, right] = [since, end].map(|at| cut.share(at, cut.slice) * WIDTH);
+        Self { shade: Some((round(left), round(right - left))), ..self }
     }
 }
 
@@ -71,11 +80,11 @@ fn said(nth: usize, answers: Answers, cut: &BoardCut) -> String {
 fn summary(shares: &BTreeMap<usize, Answers>, cut: &BoardCut) -> String {
     let of_slices = shares.values().map(|answers| answers.asked);
     let (Some(least), Some(most)) = (of_slices.clone().min(), of_slices.max()) else {
-        return format!("none asked in {}", cut.range.slug());
+        return format!("none asked in {}", cut.said());
     };
     let n = if least == most { counted(most, "answer", "answers") } else { format!("{least} to {most} answers") };
     let lowest = lowest(shares, cut).map_or_else(|| "all right".to_owned(), |lowest| format!("lowest {lowest}"));
-    format!("share of right answers over {}: {lowest}, {n} in {}", cut.range.slug(), format::span(cut.slice))
+    format!("share of right answers over {}: {lowest}, {n} in {}", cut.said(), format::span(cut.slice))
 }
 
 fn round(value: f64) -> f64 {

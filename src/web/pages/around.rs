@@ -16,7 +16,7 @@ use crate::web::draw::strip::Strip;
 use crate::web::draw::trend::Trend;
 use crate::web::format;
 use crate::web::past;
-use crate::web::ranges::{Range, cut_between};
+use crate::web::ranges::cut_between;
 use crate::web::state::{Away, WebState};
 
 /// Drawn before and after an incident at least: less shows no calm to compare with.
@@ -110,15 +110,14 @@ async fn answers(
     now: DateTime<Utc>,
 ) -> Result<Option<Around>, Away> {
     let (from, to) = stretch(incident, now);
-    let holds = |range: &Range| range.length() >= to - from;
-    let range = BoardCut::RANGES.into_iter().find(holds).unwrap_or(Range::Week);
-    // Of one that is longer than a week, its beginning.
-    let to = to.min(from + range.length());
-    let past = canary_past::read(state, &monitor.id, &monitor.canaries, Some(range), to).await?;
+    let cut = BoardCut::between(from, to);
+    let past = canary_past::read_cut(state, &monitor.id, &monitor.canaries, cut).await?;
+    let lasted = (incident.since(), incident.resolved_at.unwrap_or(cut.to).min(cut.to));
     let kinds = past.kinds.iter().map(|(kind, shares)| {
         let whole = past.of_kind(*kind);
         let share = whole.share().map_or_else(|| "–".to_owned(), format::share);
-        (kind.slug(), Trend::new(shares, &past.cut), format!("{share} right, n = {}", format::count(whole.asked)))
+        let trend = Trend::new(shares, &cut).shaded(lasted.0, lasted.1, &cut);
+        (kind.slug(), trend, format!("{share} right, n = {}", format::count(whole.asked)))
     });
     let kinds: Vec<_> = kinds.collect();
     let mut wrong: Vec<(&str, &CanaryTrack)> =
@@ -127,10 +126,10 @@ async fn answers(
     wrong.sort_by(|(a, one), (b, other)| right(one).total_cmp(&right(other)).then(a.cmp(b)));
     let drawn = |(id, track): (&str, &CanaryTrack)| {
         let n = format!("{} of {} right", format::count(track.answers.right), format::count(track.answers.asked));
-        (id.to_owned(), Ranks::new(track, &past.cut), n)
+        (id.to_owned(), Ranks::new(track, &cut).shaded(lasted.0, lasted.1, &cut), n)
     };
     let canaries = wrong.into_iter().take(CANARIES_SHOWN).map(drawn).collect();
-    let stretch = said(past.cut.from, to);
+    let stretch = said(cut.from, cut.to);
     Ok((!kinds.is_empty()).then_some(Around::Answers(AnswersAround { stretch, kinds, canaries })))
 }
 
