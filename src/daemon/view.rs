@@ -140,6 +140,8 @@ impl Standing for MonitorSnapshot {
                 id: &open.id,
                 reason: open.reason,
                 severity: open.severity,
+                is_taken: open.acknowledged.is_some(),
+                is_quiet: self.quiet_by(&open.id).is_some(),
             });
             let glance = SignalGlance { signal, phase: phase(&self.state, signal), incident };
             self.is_judged(signal).then_some(glance)
@@ -220,6 +222,11 @@ impl Standing for MonitorSnapshot {
 }
 
 impl MonitorSnapshot {
+    /// What keeps one of its incidents quiet just now.
+    fn quiet_by(&self, incident: &str) -> Option<&TellingHold> {
+        self.state.holds().find(|hold| hold.incident == incident && hold.ended_at.is_none())
+    }
+
     /// The tools seen last.
     fn tools(&self) -> Option<&ToolsSeen> {
         self.listed.as_ref().map(|listed| &*listed.tools)
@@ -273,11 +280,8 @@ impl MonitorSnapshot {
                 opened_at: incident.opened_at,
                 since: incident.since(),
                 flapping: incident.course.flapping,
-                quiet: self
-                    .state
-                    .holds()
-                    .find(|hold| hold.incident == incident.id && hold.ended_at.is_none())
-                    .map(TellingHold::said),
+                quiet: self.quiet_by(&incident.id).map(TellingHold::said),
+                is_taken: incident.acknowledged.is_some(),
             }),
         }
     }

@@ -91,5 +91,11 @@ impl Standing for MonitorView {
 }
 
 fn incident(open: &OpenIncident) -> IncidentGlance<'_> {
-    IncidentGlance { id: &open.id, reason: open.reason, severity: open.severity }
+    IncidentGlance {
+        id: &open.id,
+        reason: open.reason,
+        severity: open.severity,
+        is_taken: open.is_taken,
+        is_quiet: open.quiet.is_some(),
+    }
 }

@@ -73,6 +73,10 @@ pub struct IncidentGlance<'a> {
     pub reason: FailureReason,
     /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
+    /// Whether somebody has acknowledged it.
+    pub is_taken: bool,
+    /// Whether anything keeps it quiet: a silence, a window, what explains it.
+    pub is_quiet: bool,
 }
 
 /// A monitor's figures.

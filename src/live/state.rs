@@ -270,6 +270,8 @@ pub struct OpenIncident {
     pub quiet: Option<String>,
 }
 
+    /// Whether somebody has acknowledged it.
+    pub is_taken: bool,
 /// What a strip shows of one beat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BeatMark {

@@ -100,6 +100,9 @@ async fn maintenance_stands_beside_the_state() {
     let page = get(&running, "/").await.1;
     assert_eq!(page.matches("class=\"mark\" title=\"moving house, on until").count(), 1, "in its row");
     assert_eq!(rows(&get(&running, "/?state=maintenance").await.1), ["legal"], "and as a filter");
+    assert_eq!(rows(&get(&running, "/?q=is:maintenance").await.1), ["legal"], "and in a search");
+    assert_eq!(rows(&get(&running, "/?q=is:acknowledged").await.1), ["partner"], "as is what somebody has");
+    assert_eq!(rows(&get(&running, "/?q=is:quiet").await.1), [""; 0], "nothing is held back");
     let without = fixture::varied().await;
     assert!(!get(&without, "/").await.1.contains("state=maintenance"), "none is no tile");
 }

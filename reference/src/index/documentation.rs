@@ -16,6 +16,7 @@ documentation! {
     "docs/monitors.md" => "../../../docs/monitors.md",
     "docs/one-message.md" => "../../../docs/one-message.md",
     "docs/operating.md" => "../../../docs/operating.md",
+    "docs/pages.md" => "../../../docs/pages.md",
     "docs/paging-details.md" => "../../../docs/paging-details.md",
     "docs/paging.md" => "../../../docs/paging.md",
     "docs/quality.md" => "../../../docs/quality.md",

@@ -241,7 +241,7 @@ fn open_incident(incident: &Incident) -> Value {
 fn open_in_memory(one: &dyn Standing) -> Vec<Value> {
     let signals = one.signals().into_iter().flatten();
     let told = |SignalGlance { signal, incident, .. }: SignalGlance<'_>| {
-        let IncidentGlance { id, reason, severity } = incident?;
+        let IncidentGlance { id, reason, severity, .. } = incident?;
         Some(json!({
             "id": id, "server": one.id().as_str(), "signal": signal.slug(), "failure_reason": reason.slug(),
             "meaning": reason.facts().meaning, "severity": severity.slug(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal};
+use crate::live::glance::IncidentGlance;
 use crate::live::state::Standing;
 use crate::web::pages::states::{STATES, has_state};
 
@@ -30,7 +31,21 @@ enum Term {
     Reason(FailureReason),
     /// This signal is not quiet.
     Signal(Signal),
+    Is(Is),
 }
+
+/// What is so of a monitor, or of an incident of its.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Is {
+    Acknowledged,
+    /// Open, and nobody is notified: silenced, in a window, explained by another.
+    Quiet,
+    Maintenance,
+}
+
+/// By the words of a search.
+const IS: [(&str, Is); 3] =
+    [("acknowledged", Is::Acknowledged), ("quiet", Is::Quiet), ("maintenance", Is::Maintenance)];
 
 impl Search {
     /// Reads a search. `has_label` answers whether any monitor has a label of that name.
@@ -71,16 +86,21 @@ impl Term {
                 one.declared().labels.get(key).is_some_and(|own| own.eq_ignore_ascii_case(value))
             }
             Self::State(state) => has_state(one, in_maintenance, state),
-            Self::Reason(reason) => {
-                let mut open = one.signals().into_iter().flatten().filter_map(|signal| signal.incident);
-                open.any(|incident| incident.reason == *reason)
-            }
+            Self::Reason(reason) => has_incident(one, |incident| incident.reason == *reason),
+            Self::Is(Is::Acknowledged) => has_incident(one, |incident| incident.is_taken),
+            Self::Is(Is::Quiet) => has_incident(one, |incident| incident.is_quiet),
+            Self::Is(Is::Maintenance) => in_maintenance,
             Self::Signal(signal) => {
                 let mut loud = one.signals().into_iter().flatten().filter(|own| own.phase != Phase::Quiet);
                 loud.any(|own| own.signal == *signal)
             }
         }
     }
+}
+
+/// Whether an open incident of a monitor is so.
+fn has_incident(one: &dyn Standing, is_so: impl Fn(IncidentGlance<'_>) -> bool) -> bool {
+    one.signals().into_iter().flatten().filter_map(|signal| signal.incident).any(is_so)
 }
 
 fn term(part: &str, has_label: &impl Fn(&str) -> bool) -> Result<Term, String> {
@@ -99,10 +119,14 @@ fn term(part: &str, has_label: &impl Fn(&str) -> bool) -> Result<Term, String> {
         "signal" => Signal::from_slug(&word)
             .map(Term::Signal)
             .ok_or_else(|| format!("{part}: a signal is one of {}", Signal::ALL.map(Signal::slug).join(", "))),
+        "is" => match IS.into_iter().find(|(known, _)| *known == word) {
+            Some((_, is)) => Ok(Term::Is(is)),
+            None => Err(format!("{part}: is: goes with one of {}", IS.map(|(known, _)| known).join(", "))),
+        },
         key if has_label(key) => Ok(Term::Label(key.to_owned(), value.to_owned())),
         // Such as `host:8080`.
         _ if value.bytes().next().is_some_and(|first| first.is_ascii_digit()) => Ok(Term::Word(part.to_lowercase())),
-        key => Err(format!("{part}: no monitor has a label '{key}'; the other keys are state, reason and signal")),
+        key => Err(format!("{part}: no monitor has a label '{key}'; the other keys are state, reason, signal and is")),
     }
 }
 
@@ -123,6 +147,7 @@ mod tests {
             ),
             ("reason:pool_saturated", vec![Term::Reason(FailureReason::PoolSaturated)], "a reason"),
             ("signal:quality", vec![Term::Signal(Signal::Quality)], "a signal"),
+            ("is:Acknowledged", vec![Term::Is(Is::Acknowledged)], "what somebody has"),
             ("https://docs.example.org", vec![word("https://docs.example.org")], "an address is a word"),
             ("127.0.0.1:8080", vec![word("127.0.0.1:8080")], "and so is a port"),
             ("", vec![], "nothing narrows nothing"),
@@ -135,6 +160,7 @@ mod tests {
             ("state:dwn", "a state is one of down"),
             ("reason:bad", "no such failure reason"),
             ("signal:x", "a signal is one of availability"),
+            ("is:down", "is: goes with one of acknowledged, quiet, maintenance"),
             ("taem:legal", "no monitor has a label 'taem'"),
         ] {
             let search = Search::parse(text, |key| key == "team");

@@ -38,7 +38,8 @@ impl Standing for Stands {
         let reason = FailureReason::EmptyResults;
         Signal::ALL.map(|signal| {
             let (_, phase, severity) = self.signals.iter().find(|(of, ..)| *of == signal)?;
-            let incident = severity.map(|severity| IncidentGlance { id: "i", reason, severity });
+            let incident =
+                severity.map(|severity| IncidentGlance { id: "i", reason, severity, is_taken: false, is_quiet: false });
             Some(SignalGlance { signal, phase: *phase, incident })
         })
     }
