@@ -27,6 +27,8 @@ pub(crate) struct BeatWeight {
     pub apart: bool,
     /// Questions of the schedule that canaries were asked, and those whose answer was right.
     pub answers: (u32, u32),
+    /// Until when the next one of the schedule was due, from this one on.
+    pub every: Duration,
 }
 
 /// The beats of one monitor, counted.
@@ -69,7 +71,7 @@ impl BeatHistory {
         self.skipped.extend(self.clock.skipped(mark.at, lived));
         self.clock.read(mark.at, lived);
         self.strip.lock().push(mark);
-        let BeatWeight { scheduled, apart, answers } = weight;
+        let BeatWeight { scheduled, apart, answers, every } = weight;
         if !scheduled {
             return;
         }
@@ -78,10 +80,11 @@ impl BeatHistory {
         let hour = hour.unwrap_or(mark.at);
         let mut hours = self.hours.lock();
         if hours.back().is_none_or(|last| last.hour != hour) {
-            hours.push_back(HourMark { hour, due: 0, seen: 0, up: 0, apart: 0, asked: 0, right: 0 });
+            hours.push_back(HourMark { hour, due: 0, due_s: 0, seen: 0, up: 0, apart: 0, asked: 0, right: 0 });
         }
         if let Some(last) = hours.back_mut() {
             last.due += 1;
+            last.due_s = last.due_s.saturating_add(u32::try_from(every.as_secs().max(1)).unwrap_or(u32::MAX));
             let (seen, up) = (mark.verdict != Verdict::Unknown, is_up(mark.verdict));
             last.seen += u32::from(seen);
             last.up += u32::from(up && !apart);
@@ -100,7 +103,7 @@ impl BeatHistory {
     }
 
     /// The beat counted last was not remembered: nobody knows how it went.
-    pub(crate) fn take_back(&mut self, BeatWeight { scheduled, apart, answers }: BeatWeight) {
+    pub(crate) fn take_back(&mut self, BeatWeight { scheduled, apart, answers, .. }: BeatWeight) {
         let Some(verdict) = self.strip.lock().take_back() else { return };
         if let Some(hour) = self.hours.lock().back_mut().filter(|_| scheduled) {
             hour.seen -= u32::from(verdict != Verdict::Unknown);
@@ -152,7 +155,7 @@ mod tests {
         let mut count = |minute: i64, verdict, apart| {
             let at = start + chrono::TimeDelta::minutes(minute);
             let lived = Duration::from_secs(minute.unsigned_abs() * 60);
-            let weight = BeatWeight { scheduled: true, apart, answers: (2, 1) };
+            let weight = BeatWeight { scheduled: true, apart, answers: (2, 1), every };
             history.count(BeatMark { at, verdict, reason: None, elapsed_ms: 1.0 }, lived, weight);
         };
         (0..6).for_each(|minute| count(minute, Verdict::Good, false));
@@ -160,7 +163,7 @@ mod tests {
         (8..10).for_each(|minute| count(minute, Verdict::Down, true));
         let now = start + chrono::TimeDelta::minutes(10);
         assert_eq!(history.coverage(every, now), (Some(1.0), Some(0.75)), "six of eight");
-        history.take_back(BeatWeight { scheduled: true, apart: true, answers: (2, 1) });
+        history.take_back(BeatWeight { scheduled: true, apart: true, answers: (2, 1), every });
         let answers = history.hours.lock().back().map(|hour| (hour.asked, hour.right));
         assert_eq!(answers, Some((18, 9)), "nor are its answers");
         assert_eq!(history.coverage(every, now), (Some(0.9), Some(0.75)), "one that was not remembered is a gap");

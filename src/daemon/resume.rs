@@ -83,7 +83,9 @@ pub(crate) async fn runtimes(
     }
     for (id, hours) in store.coverage(now - TimeDelta::hours(KEPT_HOURS)).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
-            runtime.history.hours = Arc::new(Mutex::new(hours.into_iter().map(hour_mark).collect()));
+            let every = runtime.monitor.every;
+            let hours = hours.into_iter().map(|hour| hour_mark(hour, every)).collect();
+            runtime.history.hours = Arc::new(Mutex::new(hours));
         }
     }
     marks(store, &mut runtimes, now).await?;
@@ -92,8 +94,12 @@ pub(crate) async fn runtimes(
 }
 
 /// Answers of before the start are for the database to tell, where a page asks.
-const fn hour_mark(HourCount { hour, due, seen, up, apart }: HourCount) -> HourMark {
-    HourMark { hour, due, seen, up, apart, asked: 0, right: 0 }
+/// Nobody wrote down the rhythm of then: beats stand for as long as they do now, and several for an hour at most, or a
+/// rhythm that has become slower would cover hours that had no beat.
+fn hour_mark(HourCount { hour, due, seen, up, apart }: HourCount, every: Duration) -> HourMark {
+    let every_s = every.as_secs().max(1);
+    let due_s = (u64::from(due) * every_s).min(every_s.max(3_600));
+    HourMark { hour, due, due_s: u32::try_from(due_s).unwrap_or(u32::MAX), seen, up, apart, asked: 0, right: 0 }
 }
 
 /// Puts a signal back where it stood, or a canary on one of its ways. Of a canary there may be a row for each of both.

@@ -94,6 +94,7 @@ pub(crate) async fn beat(
             scheduled: kind == BeatKind::Scheduled,
             apart: quiets.maintenance_until(&runtime.monitor, now).is_some(),
             answers: answers(&judged.seen, &judged.outcome),
+            every: runtime.monitor.every,
         },
     };
     let suspects = suspects(&runtime.state, &judged.next.state, &runtime.monitor, &judged.seen);

@@ -192,6 +192,8 @@ pub struct HourMark {
     pub hour: DateTime<Utc>,
     /// Scheduled beats that were due.
     pub due: u32,
+    /// Seconds that they stand for: each the interval of when it was made.
+    pub due_s: u32,
     /// Those that showed us anything.
     pub seen: u32,
     /// Those that found the server able to answer, outside maintenance.
@@ -268,10 +270,10 @@ pub struct OpenIncident {
     pub flapping: Option<Flapping>,
     /// What it is quiet by, such as `explained by incident 0199…`; none where nothing holds it.
     pub quiet: Option<String>,
-}
-
     /// Whether somebody has acknowledged it.
     pub is_taken: bool,
+}
+
 /// What a strip shows of one beat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BeatMark {

@@ -5,7 +5,6 @@
 //! away, the last day is still there.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -153,7 +152,7 @@ fn assembled(view: &MonitorView, kept: Option<&KeptPast>, has_days: bool, now: D
             *own = *cell;
         }
     }
-    for (hour, mut cell) in by_hour(&view.day.hours, view.declared.every, now) {
+    for (hour, mut cell) in by_hour(&view.day.hours, now) {
         if let Some(answers) = kept.and_then(|kept| kept.answers.get(&hour)) {
             cell.asked = u32::try_from(answers.asked).unwrap_or(u32::MAX);
             cell.right = u32::try_from(answers.right).unwrap_or(u32::MAX);
@@ -179,21 +178,21 @@ fn known_since(view: &MonitorView, kept: Option<&KeptPast>) -> DateTime<Utc> {
     [first_hour, first_day].into_iter().flatten().fold(first_seen, DateTime::min)
 }
 
-/// Counted beats as seconds: each stands for the time until the next one is due. A rhythm slower than an hour covers hours
-/// that have no beat of their own, and so far as one beat reaches: what was counted at another rhythm reaches no further.
-fn by_hour(marks: &[HourMark], every: Duration, now: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Cell> {
-    let every_s = every.as_secs().max(1);
-    let day = TimeDelta::days(1);
-    let reach = TimeDelta::hours(1) + TimeDelta::from_std(every).map_or(day, |every| every.min(day));
+/// Counted beats as seconds: each stands for the time until the next one was due, by the rhythm of then. A rhythm slower
+/// than an hour covers hours that have no beat of their own, and so far as one beat reaches.
+fn by_hour(marks: &[HourMark], now: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Cell> {
     let mut hours: BTreeMap<DateTime<Utc>, Cell> = BTreeMap::new();
     for (place, mark) in marks.iter().enumerate() {
+        let one = TimeDelta::seconds(i64::from(mark.due_s / mark.due.max(1))).min(TimeDelta::days(1));
+        let reach = TimeDelta::hours(1) + one;
         let until = marks.get(place + 1).map_or(now, |next| next.hour.min(now)).min(mark.hour + reach);
-        let mut left = u64::from(mark.due) * every_s;
+        let mut left = u64::from(mark.due_s);
         let (mut hour, mut is_first) = (mark.hour, true);
         while left > 0 && hour < until {
             let over = (until.min(hour + TimeDelta::hours(1)) - hour).num_seconds();
             let part = left.min(u64::try_from(over).unwrap_or_default());
-            let seconds = |beats: u32| u32::try_from(part * u64::from(beats) / u64::from(mark.due)).unwrap_or(HOUR_S);
+            let seconds =
+                |beats: u32| u32::try_from(part * u64::from(beats) / u64::from(mark.due.max(1))).unwrap_or(HOUR_S);
             let (asked, right) = if is_first { (mark.asked, mark.right) } else { (0, 0) };
             let cell = Cell {
                 up_s: seconds(mark.up),
@@ -220,8 +219,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn mark(hour: &str, [due, seen, up, apart]: [u32; 4]) -> HourMark {
-        HourMark { hour: at(hour), due, seen, up, apart, asked: 2 * seen, right: up }
+    fn mark(hour: &str, every_s: u32, [due, seen, up, apart]: [u32; 4]) -> HourMark {
+        HourMark { hour: at(hour), due, due_s: due * every_s, seen, up, apart, asked: 2 * seen, right: up }
     }
 
     #[test]
@@ -235,16 +234,20 @@ mod tests {
             ([70, 70, 70, 0], 60, [3600, 0, 0, 0], "an hour is never longer than it is"),
         ];
         for (beats, every_s, expected, sentence) in rows {
-            let hours = by_hour(&[mark("2026-11-21T09:00:00Z", beats)], Duration::from_secs(every_s), now);
+            let hours = by_hour(&[mark("2026-11-21T09:00:00Z", every_s, beats)], now);
             let cell = hours[&at("2026-11-21T09:00:00Z")];
             assert_eq!([cell.up_s, cell.down_s, cell.apart_s, cell.unknown_s], expected, "{sentence}");
         }
-        let slow = by_hour(&[mark("2026-11-21T09:00:00Z", [1, 1, 1, 0])], Duration::from_secs(7200), now);
+        let slow = by_hour(&[mark("2026-11-21T09:00:00Z", 7_200, [1, 1, 1, 0])], now);
         let seconds: Vec<_> = slow.values().map(|cell| (cell.up_s, cell.asked)).collect();
         assert_eq!(seconds, [(3600, 2), (3600, 0)], "a slow rhythm covers the hour after, and asks once");
-        let slower = by_hour(&[mark("2026-11-21T05:00:00Z", [60, 60, 60, 0])], Duration::from_secs(3600), now);
-        assert_eq!(slower.len(), 2, "beats of a faster rhythm do not cover the hours after, once there are fewer");
-        let running = by_hour(&[mark("2026-11-21T12:00:00Z", [31, 31, 31, 0])], Duration::from_secs(60), now);
+        let changed = [("05", 60, 60), ("06", 6, 600), ("07", 360, 10)];
+        let changed =
+            changed.map(|(hour, due, every_s)| mark(&format!("2026-11-21T{hour}:00:00Z"), every_s, [due, due, due, 0]));
+        let hours = by_hour(&changed, now);
+        let seconds: Vec<_> = hours.values().map(|cell| cell.up_s).collect();
+        assert_eq!(seconds, [3600, 3600, 3600], "each hour by its own rhythm, and none covers the hours after");
+        let running = by_hour(&[mark("2026-11-21T12:00:00Z", 60, [31, 31, 31, 0])], now);
         assert_eq!(running[&at("2026-11-21T12:00:00Z")].up_s, 1800, "what is not over is not covered");
     }
 

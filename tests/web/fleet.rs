@@ -145,7 +145,8 @@ fn lived(n: usize, now: DateTime<Utc>) -> MonitorView {
     let mark = |back: u32| {
         let bad = (back * 7 + u32::try_from(n).unwrap()).is_multiple_of(23);
         let hour = DateTime::from_timestamp(hour - i64::from(back) * 3_600, 0).unwrap();
-        HourMark { hour, due: 60, seen: 60, up: if bad { 40 } else { 60 }, apart: 0, asked: 120, right: 120 - back % 3 }
+        let (up, right) = (if bad { 40 } else { 60 }, 120 - back % 3);
+        HourMark { hour, due: 60, due_s: 3_600, seen: 60, up, apart: 0, asked: 120, right }
     };
     view.day.hours = (0..27).rev().map(mark).collect();
     view.day.first_seen = now - TimeDelta::days(2);

@@ -4,7 +4,8 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::secret::{Address, Secret};
 use crate::live::state::{LiveChange, MonitorView};
 
-const WEIGHT: BeatWeight = BeatWeight { scheduled: true, apart: false, answers: (0, 0) };
+const WEIGHT: BeatWeight =
+    BeatWeight { scheduled: true, apart: false, answers: (0, 0), every: Duration::from_secs(60) };
 
 /// A good beat that decided nothing, and the state it leads to: since `now`.
 async fn quiet_beat(
