@@ -10,6 +10,7 @@ use serin::domain::flapping::{CALM_MIN, Flapping};
 use serin::domain::monitor::MonitorId;
 use serin::domain::reason::FailureReason;
 use serin::live::banner::Banner;
+use serin::live::state::HourMark;
 
 use crate::{HOSTILE, ask, fixture, get};
 
@@ -224,6 +225,19 @@ async fn what_a_server_says_stays_text() {
     }
 }
 
+/// A quarter of a year in which every day was bad in one way or the other, and so was every hour of the last one: no two
+/// neighbours are alike.
+fn restless(now: chrono::DateTime<Utc>) -> Vec<HourMark> {
+    let hour = |back: i64| {
+        let at = now.timestamp() - now.timestamp().rem_euclid(3_600) - back * 3_600;
+        let (up, right) = if back.rem_euclid(2) == 0 { (20, 60) } else { (59, 119) };
+        let hour = chrono::DateTime::from_timestamp(at, 0).unwrap();
+        HourMark { hour, due: 60, due_s: 3_600, seen: 60, up, apart: 0, asked: 120, right }
+    };
+    let days = (2..90).rev().map(|back| 24 * back + back % 2);
+    days.chain((0..24).rev()).map(hour).collect()
+}
+
 #[tokio::test]
 async fn the_first_page_stays_small_with_ten_thousand_monitors() {
     let running = fixture::serve(None, fixture::fleet(&[])).await;
@@ -231,6 +245,8 @@ async fn the_first_page_stays_small_with_ten_thousand_monitors() {
     for n in 0..10_000 {
         let mut view = fixture::view(n % 12, now);
         view.id = MonitorId::new(&format!("monitor-with-a-long-name-{n:05}"));
+        view.day.hours = restless(now);
+        view.day.first_seen = now - chrono::TimeDelta::days(100);
         std::sync::Arc::make_mut(&mut view.strip)
             .iter_mut()
             .step_by(2)
@@ -241,6 +257,9 @@ async fn the_first_page_stays_small_with_ten_thousand_monitors() {
     assert_eq!(status, StatusCode::OK);
     assert!(text.len() < 300_000, "{} bytes", text.len());
     assert_eq!(text.matches("<div class=\"row ").count(), 100);
+    let drawn = ["90 days", "24 hours"].map(|bar| text.matches(&format!("<title>{bar}: up")).count());
+    assert!(drawn[0] == drawn[1] && drawn[0] >= 5, "of rows that are so restless a few are drawn whole: {drawn:?}");
+    assert!(text.contains(&format!("Of {} rows the bars are left out", 100 - drawn[0])), "and the page says so");
     assert!(text.contains("page 1 of 100") && text.contains("10000 monitors"), "counts are of all");
     assert!(get(&running, "/?page=100").await.1.contains("page 100 of 100"));
 }

@@ -1,6 +1,7 @@
 //! The last beats as a strip, small enough for a hundred of them on one page.
 //!
-//! One path for each verdict, each with a shape of its own: a bar, a broken bar, a full block, a dot.
+//! One path for each verdict, each with a shape of its own: a bar, a broken bar, a full block, a dot. Good beats in a row are
+//! one dashed line, a dash a beat, since most are.
 
 use std::fmt::Write as _;
 
@@ -49,6 +50,13 @@ impl Strip {
 }
 
 impl Strip {
+    /// About how large it is on a page.
+    pub(crate) fn bytes(&self) -> usize {
+        let paths: usize = self.paths.iter().map(|(class, path)| class.len() + path.len() + 21).sum();
+        let runs: usize = self.runs.iter().map(|run| run.title.len() + 60).sum();
+        100 + self.summary.len() + paths + runs
+    }
+
     /// The counts in words, and each run that was not good, the latest first: what titles say without a pointer.
     pub(crate) fn around(&self) -> String {
         let counts = self.summary.trim_start_matches("last ");
@@ -60,12 +68,29 @@ fn x_of(marks: &[BeatMark], at: usize) -> usize {
     (STRIP_LEN - marks.len() + at) * STEP
 }
 
+/// The good ones: a line for each run of neighbours.
+fn good(marks: &[BeatMark]) -> Option<String> {
+    let mut path = String::new();
+    let mut at = 0;
+    for run in marks.chunk_by(|one, other| one.verdict == other.verdict) {
+        if run[0].verdict == Verdict::Good {
+            let written = write!(path, "M{} 10h{}", x_of(marks, at), run.len() * STEP);
+            debug_assert!(written.is_ok(), "a string takes every text");
+        }
+        at += run.len();
+    }
+    (!path.is_empty()).then_some(path)
+}
+
 fn outline(marks: &[BeatMark], verdict: Verdict) -> Option<String> {
     let mut path = String::new();
+    if verdict == Verdict::Good {
+        return good(marks);
+    }
     for (at, _) in marks.iter().enumerate().filter(|(_, mark)| mark.verdict == verdict) {
         let x = x_of(marks, at) + STEP / 2;
         let written = match verdict {
-            Verdict::Good => write!(path, "M{x} 5v10"),
+            Verdict::Good => Ok(()),
             Verdict::Degraded => write!(path, "M{x} 3v5m0 5v5"),
             Verdict::Down => write!(path, "M{x} 0v20"),
             Verdict::Unknown => write!(path, "M{x} 10h0"),
@@ -134,6 +159,7 @@ mod tests {
             Strip::new(&marks(&[Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Down, Verdict::Unknown]));
         let classes: Vec<_> = strip.paths.iter().map(|(class, _)| *class).collect();
         assert_eq!(classes, ["good", "degraded", "down", "unknown"]);
+        assert_eq!(strip.paths[0].1, "M220 10h4", "a dash a beat");
         assert_eq!(strip.summary, "last 5 beats: 1 good, 1 degraded, 2 down, 1 unknown");
         assert_eq!(strip.runs[1].title, "down: connection_refused, 00:00:02–00:00:03 UTC, 2 beats");
         assert_eq!((strip.runs[1].x, strip.runs[1].width), (57 * STEP, 2 * STEP), "the newest stands at the right");
@@ -145,6 +171,9 @@ mod tests {
             (0..STRIP_LEN).map(|n| if n % 2 == 0 { Verdict::Down } else { Verdict::Degraded }).collect();
         let drawn = Strip::new(&marks(&restless)).render().unwrap();
         assert!(drawn.len() < 1_800, "{} bytes", drawn.len());
+        let calm = Strip::new(&marks(&[Verdict::Good; STRIP_LEN]));
+        let drawn = calm.render().unwrap();
+        assert!(drawn.len() < 180 && calm.bytes().abs_diff(drawn.len()) < 20, "{} bytes: {drawn}", drawn.len());
         assert_eq!(Strip::new(&[]).summary, "no beat yet");
     }
 }
