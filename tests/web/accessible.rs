@@ -22,6 +22,19 @@ use crate::{ask, form, get};
 /// The lived-in fleet with everything else that a page can show: receivers, windows, silences, transcripts, a banner.
 async fn furnished() -> Running {
     let running = fixture::lived_in().await;
+    furnish(&running).await;
+    let silence = |monitor| {
+        let fields = [("monitor", monitor), ("lasts", "3600"), ("comment", "disks are changed"), ("actor", "Ada")];
+        form(ask(&running, Method::POST, "/silences"), &fields).send()
+    };
+    for monitor in ["legal", "tickets"] {
+        assert_eq!(silence(monitor).await.unwrap().status(), StatusCode::SEE_OTHER);
+    }
+    running
+}
+
+/// Declares receivers and windows, keeps a transcript, and raises a banner.
+pub(crate) async fn furnish(running: &Running) {
     let now = Utc::now();
     let receiver = |(name, to): (&str, &str)| {
         Arc::new(Receiver {
@@ -44,13 +57,6 @@ async fn furnished() -> Running {
         maintenance: vec![window("new disks", "sales", -1, 1), window("move", "papers", 24, 26)],
         ..(*declared).clone()
     }));
-    let silence = |monitor| {
-        let fields = [("monitor", monitor), ("lasts", "3600"), ("comment", "disks are changed"), ("actor", "Ada")];
-        form(ask(&running, Method::POST, "/silences"), &fields).send()
-    };
-    for monitor in ["legal", "tickets"] {
-        assert_eq!(silence(monitor).await.unwrap().status(), StatusCode::SEE_OTHER);
-    }
     let kept = TranscriptRow {
         monitor: MonitorId::new("support-kb"),
         started_at: now - TimeDelta::minutes(14),
@@ -65,7 +71,6 @@ async fn furnished() -> Running {
         text: "error: monitor 'docs' notifies unknown receiver 'oncal'".to_owned(),
         since: now - TimeDelta::minutes(3),
     });
-    running
 }
 
 /// Every page there is, with the states in which it looks different.

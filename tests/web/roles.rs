@@ -1,13 +1,16 @@
 //! Who may do what: every address and method, by everybody there is, against a written table.
 
 use std::collections::BTreeSet;
+use std::process::Stdio;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use reqwest::{Client, Method, StatusCode, header};
 use serde_json::{Value, json};
+use serin::domain::fleet_files::FleetFiles;
 
 use crate::fixture::{self, Running};
-use crate::{ask, client, form, get, set_cookie, sign_in};
+use crate::{accessible, ask, client, form, get, set_cookie, sign_in};
 
 const TOKEN: &str = "let-me-in";
 
@@ -249,6 +252,29 @@ async fn a_key_ends_with_its_sessions_and_what_was_asked_for_is_on_record() {
     assert_eq!(told, expected);
     assert!(!log.to_string().contains(secret), "no secret is on record");
     assert_eq!(log["lines"][0]["source"], "127.0.0.1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium and node; run with --ignored"]
+async fn whoever_may_look_is_offered_nothing_that_acts() {
+    let running = fixture::varied_behind(Some(TOKEN)).await;
+    accessible::furnish(&running).await;
+    let declared = running.fleet.borrow().clone();
+    running.store.config_loaded(&declared, &FleetFiles::default(), chrono::Utc::now()).await.unwrap();
+    let silence = json!({ "actor": "ada", "comment": "disks are changed", "match": { "monitor": ["legal"] },
+        "until": (chrono::Utc::now() + chrono::TimeDelta::hours(1)).to_rfc3339() });
+    let made = ask(&running, Method::POST, "/api/v1/silences").bearer_auth(TOKEN).json(&silence).send().await.unwrap();
+    assert_eq!(made.status(), StatusCode::CREATED);
+    let reader = key(&running, "wall", "read").await;
+    let run = tokio::process::Command::new("node")
+        .args(["looks.mjs", &running.url, reader["secret"].as_str().unwrap()])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages"))
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .status();
+    let status = tokio::time::timeout(Duration::from_mins(10), run).await.expect("it ends").unwrap();
+    assert!(status.success(), "a page offers what its reader may not do; see above");
 }
 
 #[tokio::test]
