@@ -20,6 +20,7 @@ use crate::config::Loaded;
 use crate::config::check::checker::Unset;
 use crate::config::read::diagnostic::Diagnostics;
 use crate::config::read::source;
+use crate::domain::api_key::Role;
 use crate::domain::drills::ScheduledDrill;
 use crate::domain::fleet::{Fleet, Provenance};
 use crate::domain::maintenance::MaintenanceWindow;
@@ -125,6 +126,7 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     for line in next_drills(&loaded.fleet, Utc::now()) {
         anstream::println!("{line}");
     }
+    anstream::println!("{}", who_signs_in(loaded));
     let files = match loaded.fleet.provenance.included.len() {
         0 => String::new(),
         1 => " and the file it includes".to_owned(),
@@ -135,6 +137,23 @@ fn print_loaded(name: &str, loaded: &Loaded) {
         counted(monitors.len(), "monitor", "monitors"),
         counted(loaded.fleet.receivers.len(), "receiver", "receivers")
     );
+}
+
+/// The ways to sign in, on one line.
+fn who_signs_in(loaded: &Loaded) -> String {
+    let sign_in = &loaded.fleet.sign_in;
+    let token = loaded.settings.token.as_ref().map(|_| "by the token".to_owned());
+    let users = sign_in.users.as_ref().map(|users| {
+        let of = |role| users.iter().filter(|user| user.role == role).count();
+        let roles = [Role::Read, Role::Act, Role::Owner].map(|role| format!("{} {}", of(role), role.slug()));
+        format!("by name: {} ({})", counted(users.len(), "user", "users"), roles.join(", "))
+    });
+    let provider = sign_in.provider.as_ref().map(|by| format!("by {}, claim `{}`", by.issuer, by.claim));
+    let ways: Vec<String> = [token, users, provider].into_iter().flatten().collect();
+    match ways.is_empty() {
+        true => format!("Nobody has to sign in: whoever reaches {} sees and does everything.", loaded.settings.listen),
+        false => format!("People sign in {}.", ways.join("; ")),
+    }
 }
 
 /// Runs of a window or a drill that are named ahead.

@@ -11,7 +11,7 @@ use crate::cli::logging::LogFormat;
 use crate::cli::{
     accept, ack, backtest, backup, badge, bench, canary, check, deliveries, demo, drill, export, incidents, init, key,
     logging, manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status,
-    why,
+    user, why,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -46,6 +46,7 @@ enum Command {
     Ack(ack::AckArgs),
     Silence(silence::SilenceArgs),
     Key(key::KeyArgs),
+    User(user::UserArgs),
     Audit(key::AuditArgs),
     Receiver(receiver::ReceiverArgs),
     Deliveries(deliveries::DeliveriesArgs),
@@ -93,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Ack(args) => wait(ack::run(args)),
         Command::Silence(args) => wait(silence::run(args)),
         Command::Key(args) => wait(key::run(args)),
+        Command::User(args) => user::run(args),
         Command::Audit(args) => wait(key::audit(args)),
         Command::Receiver(args) => wait(receiver::run(args)),
         Command::Deliveries(args) => wait(deliveries::run(args)),

@@ -27,6 +27,7 @@ pub(crate) mod why;
 pub(crate) mod ack;
 pub(crate) mod silence;
 pub(crate) mod key;
+pub(crate) mod user;
 pub(crate) mod receiver;
 pub(crate) mod deliveries;
 pub(crate) mod badge;

@@ -20,7 +20,8 @@ pub enum Role {
     Read,
     /// Acknowledge, silence, accept, recheck, replay, test receivers.
     Act,
-    /// Make and end keys, read the audit log: whoever has the token, or is on the machine where there is none.
+    /// Make and end keys, read the audit log: whoever has the token, is named so by the file or the
+    /// provider, or is on the machine where nobody signs in.
     Owner,
 }
 

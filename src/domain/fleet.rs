@@ -18,6 +18,7 @@ use crate::domain::route::Route;
 use crate::domain::rules::RulePlace;
 use crate::domain::runbooks::{RunbookWanted, Runbooks};
 use crate::domain::secret::Address;
+use crate::domain::sign_in::SignIn;
 use crate::domain::status_page::StatusPage;
 
 /// Everything one monitors.yaml declares.
@@ -53,6 +54,8 @@ pub struct Fleet {
     pub smtp: Option<Smtp>,
     /// How long what is remembered is kept.
     pub retention: Retention,
+    /// Who signs in by name, beside whoever has the token.
+    pub sign_in: SignIn,
     /// Address people reach the pages under, without a trailing slash; links in pages start here.
     pub public_url: String,
     /// Whether the file declares it, so that a link in a message leads people somewhere.

@@ -25,6 +25,7 @@ pub mod status_page;
 pub mod runbooks;
 pub mod api_key;
 pub mod audit;
+pub mod sign_in;
 pub mod fleet;
 pub mod fleet_files;
 pub(crate) mod afresh;

@@ -1,7 +1,11 @@
 //! Who was let in, what they may do, and what lets them in: for handlers, for the audit log, and for whatever outlasts a
 //! request.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::domain::api_key::{ApiKey, Role};
 use crate::web::sessions::OpenedWith;
@@ -9,11 +13,11 @@ use crate::web::state::WebState;
 
 /// Who has the token, in the audit log.
 pub(crate) const TOKEN: &str = "token";
-/// Whoever comes where no token is declared.
-pub(crate) const NOBODY_SIGNS_IN: &str = "anybody, since no token is declared";
+/// Whoever comes where nobody has to sign in.
+pub(crate) const NOBODY_SIGNS_IN: &str = "anybody, since nobody has to sign in";
 
 /// What the guard found out about a request, for the handlers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Visit {
     /// Whether this visitor may see the fleet.
     pub admitted: bool,
@@ -21,13 +25,29 @@ pub(crate) struct Visit {
     pub signed_in: bool,
     /// What this visitor may do; none where they may not even see the fleet.
     pub role: Option<Role>,
+    /// Who signed in by name, and acts under no other.
+    pub name: Option<Arc<str>>,
+}
+
+/// A name under which somebody says to act. Whoever signed in by name acts as that, whatever they say.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct ClaimedName(String);
+
+impl ClaimedName {
+    /// Who acts.
+    pub(crate) fn of(&self, visit: &Visit) -> String {
+        visit.name.as_deref().unwrap_or(&self.0).to_owned()
+    }
 }
 
 /// What lets somebody in, for whatever outlasts its request.
 #[derive(Debug, Clone)]
 pub(crate) enum Pass {
-    /// The token, or none where none is declared.
+    /// The token.
     Always,
+    /// That nobody has to sign in.
+    Open,
     /// A key, by its id.
     Key(String),
     /// A session, by the id of its cookie.
@@ -39,12 +59,51 @@ impl Pass {
     pub(crate) fn holds(&self, state: &WebState, now: DateTime<Utc>) -> bool {
         match self {
             Self::Always => true,
+            Self::Open => !state.has_to_sign_in(),
             Self::Key(id) => state.keys.of_id(id, now).is_some(),
-            Self::Session(id) => match state.sessions.opened_with(id, now) {
-                Some(OpenedWith::Token) => true,
-                Some(OpenedWith::Key(id)) => state.keys.of_id(&id, now).is_some(),
-                None => false,
-            },
+            Self::Session(id) => state.sessions.opened_with(id, now).and_then(|with| with.right(state, now)).is_some(),
+        }
+    }
+}
+
+/// What somebody may, and as whom.
+#[derive(Debug)]
+pub(crate) struct Right {
+    role: Role,
+    /// As the audit log names them.
+    pub who: String,
+    name: Option<Arc<str>>,
+}
+
+impl Right {
+    pub(crate) fn owner(who: &str) -> Self {
+        Self { role: Role::Owner, who: who.to_owned(), name: None }
+    }
+
+    pub(crate) fn of_key(key: &ApiKey) -> Self {
+        Self { role: key.role, who: key.called(), name: None }
+    }
+}
+
+impl OpenedWith {
+    /// What a session that was opened so lets somebody do by now; none: it is over.
+    pub(crate) fn right(&self, state: &WebState, now: DateTime<Utc>) -> Option<Right> {
+        let sign_in = &state.fleet_now().sign_in;
+        match self {
+            Self::Token => state.settings.token.is_some().then(|| Right::owner(TOKEN)),
+            Self::Key(id) => state.keys.of_id(id, now).as_ref().map(Right::of_key),
+            Self::User(then) => {
+                let user = sign_in.user(&then.name).filter(|user| user.hash == then.hash)?;
+                Some(Right {
+                    role: user.role,
+                    who: format!("user {}", user.name),
+                    name: Some(user.name.as_str().into()),
+                })
+            }
+            Self::Provider { name, role, by } => {
+                let name = (sign_in.provider.as_ref() == Some(by)).then_some(name.as_str())?;
+                Some(Right { role: *role, who: format!("oidc {name}"), name: Some(name.into()) })
+            }
         }
     }
 }
@@ -58,20 +117,14 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    pub(crate) fn owner(who: &str, session: Option<&str>) -> Self {
-        let visit = Visit { admitted: true, signed_in: session.is_some(), role: Some(Role::Owner) };
-        let pass = session.map_or(Pass::Always, |id| Pass::Session(id.to_owned()));
-        Self { visit, pass, who: who.to_owned() }
-    }
-
-    pub(crate) fn by_key(key: &ApiKey, session: Option<&str>) -> Self {
-        let visit = Visit { admitted: true, signed_in: session.is_some(), role: Some(key.role) };
-        let pass = session.map_or_else(|| Pass::Key(key.id.clone()), |id| Pass::Session(id.to_owned()));
-        Self { visit, pass, who: key.called() }
+    /// Somebody who is let in by something.
+    pub(crate) fn by(Right { role, who, name }: Right, pass: Pass) -> Self {
+        let signed_in = matches!(pass, Pass::Session(_));
+        Self { visit: Visit { admitted: true, signed_in, role: Some(role), name }, pass, who }
     }
 
     pub(crate) fn nobody() -> Self {
-        let visit = Visit { admitted: false, signed_in: false, role: None };
+        let visit = Visit { admitted: false, signed_in: false, role: None, name: None };
         Self { visit, pass: Pass::Always, who: String::new() }
     }
 }

@@ -1,30 +1,33 @@
 //! The actions as forms send them: done, then back to the page, with a word of what came of it.
 
+use axum::Extension;
 use axum::extract::{Form, Path, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use url::form_urlencoded;
 
 use crate::web::actions;
+use crate::web::admitted::{ClaimedName, Visit};
+use crate::web::guard;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 use crate::web::tools::{self, Kept};
 
 /// Remembers who took an incident last on this browser, so that nobody types a name at night twice.
-pub(crate) const ACTOR_COOKIE: &str = "serin_actor";
+const ACTOR_COOKIE: &str = "serin_actor";
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct FormAnswer {
     #[serde(default)]
-    actor: String,
+    actor: ClaimedName,
 }
 
 /// Who accepts which tools.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Accepting {
     #[serde(default)]
-    actor: String,
+    actor: ClaimedName,
     #[serde(default)]
     hash: String,
 }
@@ -55,10 +58,12 @@ pub(crate) async fn recheck(
 
 pub(crate) async fn accept(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Form(taking): Form<Accepting>,
 ) -> Response {
-    let said = match tools::ask_to_accept(&state, &id, &taking.actor, Some(&taking.hash)).await {
+    let actor = taking.actor.of(&visit);
+    let said = match tools::ask_to_accept(&state, &id, &actor, Some(&taking.hash)).await {
         Ok(Kept::Here) => "accepted",
         Ok(Kept::InLock) => "locked",
         Err(problem) => match problem.status {
@@ -67,25 +72,29 @@ pub(crate) async fn accept(
             status => return (status, problem.detail).into_response(),
         },
     };
-    remembering(&taking.actor, back("monitors", &id, said))
+    remembering(&actor, back("monitors", &id, said))
 }
 
 pub(crate) async fn acknowledge(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Form(taking): Form<FormAnswer>,
 ) -> Response {
-    let done = actions::acknowledge(&state, &id, &taking.actor).await;
-    claimed(done, ("taken", "over"), &id, &taking.actor)
+    let actor = taking.actor.of(&visit);
+    let done = actions::acknowledge(&state, &id, &actor).await;
+    claimed(done, ("taken", "over"), &id, &actor)
 }
 
 pub(crate) async fn give_back(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Form(giving): Form<FormAnswer>,
 ) -> Response {
-    let done = actions::give_back(&state, &id, &giving.actor).await;
-    claimed(done, ("given", "not_yours"), &id, &giving.actor)
+    let actor = giving.actor.of(&visit);
+    let done = actions::give_back(&state, &id, &actor).await;
+    claimed(done, ("given", "not_yours"), &id, &actor)
 }
 
 /// Back to the incident, with the word for how it went: done, or somebody was before.
@@ -113,8 +122,14 @@ fn remembered(actor: &str) -> String {
     format!("{ACTOR_COOKIE}={actor}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000")
 }
 
+/// Who acts on this page: whoever signed in by name, else who acted last on this browser.
+pub(crate) fn actor(headers: &HeaderMap, visit: &Visit) -> String {
+    let remembered = || guard::cookie(headers, ACTOR_COOKIE).map(decoded).unwrap_or_default();
+    visit.name.as_deref().map_or_else(remembered, str::to_owned)
+}
+
 /// A name out of its cookie.
-pub(crate) fn decoded(cookie: &str) -> String {
+fn decoded(cookie: &str) -> String {
     let bytes = format!("actor={cookie}");
     form_urlencoded::parse(bytes.as_bytes()).next().map(|(_, actor)| actions::cleaned(&actor)).unwrap_or_default()
 }

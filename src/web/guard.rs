@@ -2,8 +2,8 @@
 //!
 //! The host list stops DNS rebinding, on loopback too: a name of the attacker's that points here is
 //! not one of ours. The origin check stops another site's form from acting in a visitor's name. With
-//! a token set, everything but health, assets, runbooks and the sign-in form wants a session, the
-//! token itself or a key; what a key's role does not allow is refused, and what is asked for is noted.
+//! a token, users or a provider declared, everything but health, assets, runbooks and the sign-in form wants a session,
+//! the token itself or a key; what a key's role does not allow is refused, and what is asked for is noted.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,11 +15,12 @@ use chrono::Utc;
 
 use crate::deliver::ack_link;
 use crate::domain::api_key::Role;
-use crate::web::admitted::{Admitted, NOBODY_SIGNS_IN, TOKEN};
+use crate::web::admitted::{Admitted, NOBODY_SIGNS_IN, Pass, Right, TOKEN};
 use crate::web::audit;
+use crate::web::oidc;
 use crate::web::problem::Problem;
 use crate::web::public;
-use crate::web::sessions::{AuthResult, OpenedWith};
+use crate::web::sessions::AuthResult;
 use crate::web::source::PeerAddress;
 use crate::web::state::{Settings, WebState};
 
@@ -64,8 +65,8 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
             audit::note(&state, (&who, from), &action, StatusCode::FORBIDDEN).await;
         }
         let why = match wanted {
-            Some(Role::Owner) => "this wants the token itself; a key does not do",
-            _ => "this key may look, and not act",
+            Some(Role::Owner) => "this wants the token itself, or a user who is an owner; a key does not do",
+            _ => "whoever is let in by this may look, and not act",
         };
         return refuse(&request, StatusCode::FORBIDDEN, why);
     }
@@ -88,7 +89,7 @@ fn wanted(method: &Method, path: &str) -> Option<Role> {
     let is_below = |base: &str| path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     match () {
         () if is_below("/api/v1/keys") || is_below("/api/v1/audit") => Some(Role::Owner),
-        () if matches!(path, "/login" | "/logout") || is_link(path) => None,
+        () if matches!(path, "/login" | "/logout" | oidc::BEGIN | oidc::CALLBACK) || is_link(path) => None,
         // The tools for agents only look.
         () if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) || is_below("/mcp") => Some(Role::Read),
         () => Some(Role::Act),
@@ -140,25 +141,22 @@ pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
 }
 
 fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<Admitted, Box<Response>> {
-    let Some(token) = &state.settings.token else { return Ok(Admitted::owner(NOBODY_SIGNS_IN, None)) };
+    if !state.has_to_sign_in() {
+        return Ok(Admitted::by(Right::owner(NOBODY_SIGNS_IN), Pass::Open));
+    }
     let now = Utc::now();
-    let cookie = cookie(request.headers(), SESSION_COOKIE);
-    let session = cookie.and_then(|id| state.sessions.opened_with(id, now));
-    match session {
-        Some(OpenedWith::Token) => return Ok(Admitted::owner(TOKEN, cookie)),
-        Some(OpenedWith::Key(id)) => {
-            if let Some(key) = state.keys.of_id(&id, now) {
-                return Ok(Admitted::by_key(&key, cookie));
-            }
-        }
-        None => {}
+    if let Some(id) = cookie(request.headers(), SESSION_COOKIE)
+        && let Some(right) = state.sessions.opened_with(id, now).and_then(|with| with.right(state, now))
+    {
+        return Ok(Admitted::by(right, Pass::Session(id.to_owned())));
     }
     if let Some(shown) = bearer(request.headers()) {
         if let Some(key) = state.keys.of_secret(shown, now) {
-            return Ok(Admitted::by_key(&key, None));
+            return Ok(Admitted::by(Right::of_key(&key), Pass::Key(key.id)));
         }
+        let token = state.settings.token.as_ref();
         return match state.sessions.authenticate(shown, token, source(request.extensions()), now) {
-            AuthResult::Right => Ok(Admitted::owner(TOKEN, None)),
+            AuthResult::Right => Ok(Admitted::by(Right::owner(TOKEN), Pass::Always)),
             AuthResult::Wrong => {
                 Err(Box::new(refuse(request, StatusCode::UNAUTHORIZED, "this token is not the right one")))
             }
@@ -178,7 +176,7 @@ fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<A
 /// Shown to everybody: what says nothing about the fleet, and what the file says that everybody may see. Runbooks are part
 /// of this program's text.
 fn is_public(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz" | "/login" | "/runbooks")
+    matches!(path, "/healthz" | "/readyz" | "/login" | oidc::BEGIN | oidc::CALLBACK | "/runbooks")
         || path.starts_with("/assets/")
         || path.starts_with("/runbooks/")
         || is_link(path)

@@ -1,5 +1,6 @@
 //! `/api/v1/incidents`: the incidents as JSON, and who takes one. Times are RFC 3339 in UTC.
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
@@ -12,6 +13,7 @@ use crate::domain::paging::hold::TellingHold;
 use crate::store::read::ledger::DeliveryFilter;
 use crate::store::read::pages::{PAGE_ROWS, TimelineLine};
 use crate::web::actions;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::ledger::{DeliveryBody, delivery_body};
 use crate::web::pages::filter::{IncidentQuery, cursor};
 use crate::web::problem::Problem;
@@ -109,7 +111,7 @@ pub(crate) struct TimelineBody {
 /// Who takes an incident.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Acknowledgement {
-    actor: String,
+    actor: ClaimedName,
 }
 
 /// `GET /api/v1/incidents`: `monitor`, `signal`, `state` (open, ended) and `before` as filters.
@@ -154,19 +156,21 @@ pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) 
 /// `POST /api/v1/incidents/{id}/acknowledge` with `{"actor": "…"}`: 202.
 pub(crate) async fn acknowledge(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Json(body): Json<Acknowledgement>,
 ) -> Result<StatusCode, Problem> {
-    actions::acknowledge(&state, &id, &body.actor).await.map(|()| StatusCode::ACCEPTED)
+    actions::acknowledge(&state, &id, &body.actor.of(&visit)).await.map(|()| StatusCode::ACCEPTED)
 }
 
 /// `POST /api/v1/incidents/{id}/give-back` with `{"actor": "…"}`: 202.
 pub(crate) async fn give_back(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Json(body): Json<Acknowledgement>,
 ) -> Result<StatusCode, Problem> {
-    actions::give_back(&state, &id, &body.actor).await.map(|()| StatusCode::ACCEPTED)
+    actions::give_back(&state, &id, &body.actor.of(&visit)).await.map(|()| StatusCode::ACCEPTED)
 }
 
 fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {

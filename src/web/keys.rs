@@ -1,7 +1,8 @@
-//! `/api/v1/keys`: keys of the API, made, listed and ended by whoever has the token.
+//! `/api/v1/keys`: keys of the API, made, listed and ended by whoever has the token, and by users who are owners.
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 use crate::domain::api_key::{ApiKey, KEY_LASTS_MAX, KEY_NAME_CHARS_MAX, KEY_PREFIX, Role};
 use crate::store::StoreError;
 use crate::web::actions::cleaned;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::problem::Problem;
 use crate::web::sessions::hash;
 use crate::web::state::WebState;
@@ -57,13 +59,13 @@ pub(crate) struct KeyWanted {
     /// How long it is good for, at most 366 days.
     seconds: u64,
     /// Who makes it.
-    actor: String,
+    actor: ClaimedName,
 }
 
 /// Who ends a key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct KeyEnd {
-    actor: String,
+    actor: ClaimedName,
 }
 
 /// `GET /api/v1/keys`.
@@ -75,13 +77,14 @@ pub(crate) async fn list(State(state): State<WebState>) -> Result<Json<KeyList>,
 /// `POST /api/v1/keys`: 201 once it is on disk and opens.
 pub(crate) async fn add(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Json(wanted): Json<KeyWanted>,
 ) -> Result<(StatusCode, Json<KeyMade>), Problem> {
-    if state.settings.token.is_none() {
-        let why = "no token is declared, so that nobody needs a key; declare serin.token first";
+    if !state.has_to_sign_in() {
+        let why = "nobody has to sign in, so that nobody needs a key; declare serin.token first";
         return Err(Problem::new(StatusCode::CONFLICT, why));
     }
-    let (secret, key) = key(&wanted, Utc::now())?;
+    let (secret, key) = key(&wanted, &visit, Utc::now())?;
     let made = state.store.make_key(key.clone(), key.made_at).await.map_err(|error| away(&error))?;
     if !made {
         return Err(Problem::new(StatusCode::CONFLICT, "1,000 keys are live already; end some of them"));
@@ -93,10 +96,11 @@ pub(crate) async fn add(
 /// `POST /api/v1/keys/{id}/end` with `{"actor": "…"}`: 200 once it opens nothing any more.
 pub(crate) async fn end(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Json(ending): Json<KeyEnd>,
 ) -> Result<StatusCode, Problem> {
-    let actor = cleaned(&ending.actor);
+    let actor = cleaned(&ending.actor.of(&visit));
     if actor.is_empty() {
         return Err(refused("say who ends it"));
     }
@@ -110,8 +114,8 @@ pub(crate) async fn end(
 }
 
 /// A key as it is wanted, and its secret.
-fn key(wanted: &KeyWanted, now: DateTime<Utc>) -> Result<(String, ApiKey), Problem> {
-    let (name, made_by) = (cleaned(&wanted.name), cleaned(&wanted.actor));
+fn key(wanted: &KeyWanted, visit: &Visit, now: DateTime<Utc>) -> Result<(String, ApiKey), Problem> {
+    let (name, made_by) = (cleaned(&wanted.name), cleaned(&wanted.actor.of(visit)));
     if name.is_empty() || wanted.name.chars().count() > KEY_NAME_CHARS_MAX {
         return Err(refused("say what it is for, in 64 characters at most"));
     }

@@ -3,7 +3,7 @@
 //! Read-only but for two requests (acknowledge, recheck) that go down a channel to the loops. Pages
 //! are drawn from the live state in memory, so they stay up while the database is away, and say so. All
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
-//! Read: `state` (what every handler gets), `sessions` (who is let in), `admitted` and `guard` (what is asked at the
+//! Read: `state` (what every handler gets), `sessions` (who is let in), `passwords` and `oidc` (by name), `admitted` and `guard` (what is asked at the
 //! door), `format` and `draw` (figures and shapes), `ranges`, `bars` (on `kept_cells`; the last hours and days of many monitors), `past` and `canary_past` (what a monitor did over days), `pages`, the API
 //! (`monitors` with `canaries`, `incidents`, `silences`, `receivers` with `drills`, `ledger`, `replay`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `public` (what everybody may see), `source` (whom a request is from),
 //! `connections` (who may be connected), `starting` (before there is anything to show), and on top `router` and `serve`.
@@ -15,6 +15,10 @@ pub mod connections;
 pub(crate) mod sessions;
 pub(crate) mod key_ring;
 pub(crate) mod refusals;
+pub(crate) mod passwords;
+pub(crate) mod provider_http;
+pub(crate) mod claims;
+pub(crate) mod oidc;
 pub(crate) mod audit;
 pub(crate) mod admitted;
 pub(crate) mod guard;

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -24,6 +25,7 @@ use crate::domain::receiver::Receiver;
 use crate::store::read::ledger::{AttemptLine, DeliveryFilter, DeliveryLine};
 use crate::store::values::change_set::{Addressee, ChangeSet, Outgoing};
 use crate::web::actions::cleaned;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::drills::{DrillBody, LastDrillBody, declared, last_drill};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
@@ -103,7 +105,7 @@ pub(crate) struct AttemptBody {
 /// Who tests.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct TestWanted {
-    actor: String,
+    actor: ClaimedName,
 }
 
 /// For how long a caller waits.
@@ -137,12 +139,13 @@ pub(crate) async fn list(State(state): State<WebState>) -> Result<Json<ReceiverL
 /// `POST /api/v1/receivers/{name}/test?wait=20` with `{"actor": "…"}`: 200 with how it went, whether it was taken or not.
 pub(crate) async fn test(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(name): Path<String>,
     Query(query): Query<TestQuery>,
     Json(wanted): Json<TestWanted>,
 ) -> Result<Json<ReceiverTest>, Problem> {
     let wait = query.wait.map_or(WAIT_USUAL, Duration::from_secs).min(WAIT_MAX);
-    tested(&state, &name, &wanted.actor, wait).await.map(Json)
+    tested(&state, &name, &wanted.actor.of(&visit), wait).await.map(Json)
 }
 
 /// Sends a test to a receiver and waits for its receipt; to its end, though whoever asked may have left.

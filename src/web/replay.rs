@@ -1,6 +1,7 @@
 //! `POST /api/v1/deliveries/…/replay`: told once more, with the same id and the same bytes: one delivery, those of an
 //! incident, or those of a stretch of time. A webhook knows them by `serin-replay: true`.
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -13,6 +14,7 @@ use crate::domain::paging::replay::{NotReplayed, replayable};
 use crate::store::read::ledger::{DeliveryFilter, DeliveryLine};
 use crate::store::read::pages::PAGE_ROWS;
 use crate::web::actions::cleaned;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -23,7 +25,7 @@ const PAGES_MAX: u32 = 20;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReplayOne {
-    pub(crate) actor: String,
+    actor: ClaimedName,
     /// Whether people are told of what is over as well.
     #[serde(default)]
     pub(crate) really: bool,
@@ -33,7 +35,7 @@ pub(crate) struct ReplayOne {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ReplayWanted {
-    pub(crate) actor: String,
+    actor: ClaimedName,
     pub(crate) really: bool,
     pub(crate) incident: Option<String>,
     pub(crate) receiver: Option<String>,
@@ -59,17 +61,19 @@ pub(crate) struct Replayed {
 /// `POST /api/v1/deliveries/{id}/replay` with `{"actor": "…"}`.
 pub(crate) async fn one(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Json(wanted): Json<ReplayOne>,
 ) -> Result<(StatusCode, Json<Replayed>), Problem> {
     let filter = DeliveryFilter { id: Some(id), ..DeliveryFilter::default() };
-    let done = replay(&state, filter, &wanted.actor, wanted.really).await?;
+    let done = replay(&state, filter, &wanted.actor.of(&visit), wanted.really).await?;
     Ok((StatusCode::ACCEPTED, Json(done)))
 }
 
 /// `POST /api/v1/deliveries/replay` with `{"actor": "…", "incident": "…"}` or `from` and `to`.
 pub(crate) async fn several(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Json(wanted): Json<ReplayWanted>,
 ) -> Result<(StatusCode, Json<Replayed>), Problem> {
     if wanted.incident.is_none() && wanted.from.is_none() {
@@ -89,7 +93,7 @@ pub(crate) async fn several(
         to: wanted.to,
         ..DeliveryFilter::default()
     };
-    let done = replay(&state, filter, &wanted.actor, wanted.really).await?;
+    let done = replay(&state, filter, &wanted.actor.of(&visit), wanted.really).await?;
     Ok((StatusCode::ACCEPTED, Json(done)))
 }
 

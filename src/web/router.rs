@@ -76,6 +76,8 @@ fn pages() -> Router<WebState> {
         .route("/receivers", get(receiver_pages::page))
         .route("/receivers/{name}/test", post(receiver_pages::test))
         .route("/login", get(login::page).post(login::sign_in))
+        .route("/login/oidc", get(login::begin))
+        .route("/login/oidc/callback", get(login::come_back))
         .route("/logout", post(login::sign_out))
 }
 

@@ -2,10 +2,12 @@
 //!
 //! A session is a random 256-bit id in a cookie; only its hash is kept here. Failures are counted by
 //! source, so that whoever guesses is told to stop. Nobody is locked out by it: behind one address may sit everybody, so
-//! a right token always passes. What keeps guessing hopeless is the token's length, which `config` sees to.
+//! a right token always passes. What keeps guessing hopeless is the token's length, which `config` sees to. A password has
+//! no such length: whoever is told to stop there has to stop, be it the right one or not.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,15 +16,17 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use crate::domain::api_key::Role;
 use crate::domain::secret::Secret;
+use crate::domain::sign_in::{Provider, User};
 use crate::web::source::Peer;
 
 /// Sessions at once; the oldest makes room. More people than ever watch one fleet.
 const SESSIONS_MAX: usize = 1_000;
-/// Sessions of one key; its own oldest makes room, so that it pushes nobody else out.
-const SESSIONS_OF_KEY_MAX: usize = 10;
+/// Sessions of one key or user; their own oldest makes room, so that it pushes nobody else out.
+const SESSIONS_OF_ONE_MAX: usize = 10;
 /// A session lasts a long shift.
-pub(crate) const SESSION_HOURS: i64 = 12;
+const SESSION_HOURS: i64 = 12;
 /// Failures from one source within [`FAILURE_WINDOW`] before it is told to stop: typing errors pass, guessing does not.
 const FAILURES_MAX: u32 = 10;
 /// Failures are forgotten after this long without another.
@@ -44,6 +48,29 @@ pub(crate) enum OpenedWith {
     Token,
     /// A key of the API, by its id: the session ends with it.
     Key(String),
+    /// A name and a password: the session ends with the user, and with another password.
+    User(Arc<User>),
+    /// What a provider said: the session ends with its time, and where the file says something else of the provider.
+    Provider { name: String, role: Role, by: Arc<Provider> },
+}
+
+impl OpenedWith {
+    /// Whether both are of one key or person; those who have the token are many.
+    fn is_of_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Key(one), Self::Key(other)) => one == other,
+            (Self::User(one), Self::User(other)) => one.name == other.name,
+            (Self::Provider { name: one, .. }, Self::Provider { name: other, .. }) => one == other,
+            _ => false,
+        }
+    }
+
+    /// How long a session lasts that is opened so.
+    fn lasts(&self) -> TimeDelta {
+        let by_provider =
+            if let Self::Provider { by, .. } = self { TimeDelta::from_std(by.session).ok() } else { None };
+        by_provider.unwrap_or(TimeDelta::hours(SESSION_HOURS))
+    }
 }
 
 #[derive(Debug)]
@@ -70,16 +97,22 @@ pub enum AuthResult {
 
 impl Sessions {
     /// Compares a shown token, in time that tells nothing about it.
-    pub fn authenticate(&self, shown: &str, token: &Secret, from: IpAddr, now: DateTime<Utc>) -> AuthResult {
+    pub fn authenticate(&self, shown: &str, token: Option<&Secret>, from: IpAddr, now: DateTime<Utc>) -> AuthResult {
         // First of all: who else guesses from here changes nothing for whoever has the token.
-        if bool::from(hash(shown).ct_eq(&hash(token.expose()))) {
+        if token.is_some_and(|token| bool::from(hash(shown).ct_eq(&hash(token.expose())))) {
             return AuthResult::Right;
         }
+        if self.may_try(from, now) { AuthResult::Wrong } else { AuthResult::TooOften }
+    }
+
+    /// Counts a try as a failure before it is known to be one, so that many at once are not all let through; false where
+    /// there were too many from there. Whoever then was right takes it back.
+    pub(crate) fn may_try(&self, from: IpAddr, now: DateTime<Utc>) -> bool {
         let from = Peer::of(from);
         let mut failures = self.failures.lock();
         failures.retain(|_, failed| now - failed.last_at < FAILURE_WINDOW);
         if failures.get(&from).is_some_and(|failed| failed.count >= FAILURES_MAX) {
-            return AuthResult::TooOften;
+            return false;
         }
         if failures.len() >= SOURCES_MAX {
             drop_oldest(&mut failures, |failed| failed.last_at);
@@ -87,25 +120,33 @@ impl Sessions {
         let failed = failures.entry(from).or_insert(Failures { count: 0, last_at: now });
         failed.count += 1;
         failed.last_at = now;
-        AuthResult::Wrong
+        true
     }
 
-    /// Opens a session and returns its id, which is kept nowhere else.
-    pub(crate) fn open(&self, opened_with: OpenedWith, now: DateTime<Utc>) -> String {
+    /// A try that was counted was right.
+    pub(crate) fn was_right(&self, from: IpAddr) {
+        if let Some(failed) = self.failures.lock().get_mut(&Peer::of(from)) {
+            failed.count = failed.count.saturating_sub(1);
+        }
+    }
+
+    /// Opens a session and returns its id, which is kept nowhere else, and the seconds that it lasts.
+    pub(crate) fn open(&self, opened_with: OpenedWith, now: DateTime<Utc>) -> (String, i64) {
         let id = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
         let mut sessions = self.sessions.lock();
         sessions.retain(|_, session| session.ends_at > now);
-        let of_key = |session: &Session| opened_with != OpenedWith::Token && session.opened_with == opened_with;
-        if sessions.values().filter(|session| of_key(session)).count() >= SESSIONS_OF_KEY_MAX {
-            let own = sessions.iter().filter(|(_, session)| of_key(session));
+        let is_own = |session: &Session| session.opened_with.is_of_the_same(&opened_with);
+        if sessions.values().filter(|session| is_own(session)).count() >= SESSIONS_OF_ONE_MAX {
+            let own = sessions.iter().filter(|(_, session)| is_own(session));
             let oldest = own.min_by_key(|(_, session)| session.ends_at).map(|(id, _)| *id);
             oldest.and_then(|id| sessions.remove(&id));
         }
         if sessions.len() >= SESSIONS_MAX {
             drop_oldest(&mut sessions, |session| session.ends_at);
         }
-        sessions.insert(hash(&id), Session { ends_at: now + TimeDelta::hours(SESSION_HOURS), opened_with });
-        id
+        let lasts = opened_with.lasts();
+        sessions.insert(hash(&id), Session { ends_at: now + lasts, opened_with });
+        (id, lasts.num_seconds())
     }
 
     /// What the session of this id was opened with; none where there is none.
@@ -141,7 +182,8 @@ mod tests {
     #[test]
     fn a_session_ends_with_its_time_and_with_its_owner() {
         let (sessions, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
-        let id = sessions.open(OpenedWith::Token, now);
+        let (id, lasts) = sessions.open(OpenedWith::Token, now);
+        assert_eq!(lasts, SESSION_HOURS * 3600);
         let rows = [
             (now, id.as_str(), true, "it is open at once"),
             (now + TimeDelta::hours(SESSION_HOURS), &id, false, "it ends after its hours"),
@@ -160,13 +202,13 @@ mod tests {
         let six = |network: u16, host: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, network, 0, 0, 0, host));
         let mapped = IpAddr::V6(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
         for _ in 0..FAILURES_MAX {
-            assert_eq!(sessions.authenticate("wrong", &token, HERE, now), AuthResult::Wrong);
+            assert_eq!(sessions.authenticate("wrong", Some(&token), HERE, now), AuthResult::Wrong);
             assert_eq!(
-                sessions.authenticate("right", &token, HERE, now),
+                sessions.authenticate("right", Some(&token), HERE, now),
                 AuthResult::Right,
                 "in between, and it makes nothing good"
             );
-            assert_eq!(sessions.authenticate("wrong", &token, six(1, 1), now), AuthResult::Wrong);
+            assert_eq!(sessions.authenticate("wrong", Some(&token), six(1, 1), now), AuthResult::Wrong);
         }
         let rows = [
             ("right", HERE, now, AuthResult::Right, "a right one passes, whoever guessed before"),
@@ -179,14 +221,14 @@ mod tests {
             ("wrong", HERE, now + FAILURE_WINDOW, AuthResult::Wrong, "a minute later it may try again"),
         ];
         for (shown, from, at, taken, sentence) in rows {
-            assert_eq!(sessions.authenticate(shown, &token, from, at), taken, "{sentence}");
+            assert_eq!(sessions.authenticate(shown, Some(&token), from, at), taken, "{sentence}");
         }
     }
 
     #[test]
     fn sessions_are_bounded() {
         let (sessions, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
-        let first = sessions.open(OpenedWith::Token, now);
+        let (first, _) = sessions.open(OpenedWith::Token, now);
         for second in 1..=i64::try_from(SESSIONS_MAX).unwrap() {
             sessions.open(OpenedWith::Token, now + TimeDelta::seconds(second));
         }
@@ -194,9 +236,9 @@ mod tests {
         assert_eq!(sessions.sessions.lock().len(), SESSIONS_MAX);
         let key = || OpenedWith::Key("k".to_owned());
         let opened: Vec<String> =
-            (0..15).map(|second| sessions.open(key(), now + TimeDelta::hours(1 + second))).collect();
+            (0..15).map(|second| sessions.open(key(), now + TimeDelta::hours(1 + second)).0).collect();
         let open = |id: &&String| sessions.opened_with(id, now).is_some();
-        assert_eq!(opened.iter().filter(open).count(), SESSIONS_OF_KEY_MAX, "a key pushes out its own");
+        assert_eq!(opened.iter().filter(open).count(), SESSIONS_OF_ONE_MAX, "a key pushes out its own");
         assert!(open(&&opened[14]));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -19,6 +20,7 @@ use crate::domain::route::Match;
 use crate::domain::signal::Signal;
 use crate::store::StoreError;
 use crate::web::actions::cleaned;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -93,7 +95,7 @@ pub(crate) struct SilenceWanted {
     #[serde(default)]
     pub(crate) r#match: MatchBody,
     /// Who makes it.
-    pub(crate) actor: String,
+    pub(crate) actor: ClaimedName,
     /// Why.
     pub(crate) comment: String,
     /// When it ends.
@@ -110,7 +112,7 @@ pub(crate) struct SilenceWanted {
 /// Who ends a silence.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SilenceEnd {
-    actor: String,
+    actor: ClaimedName,
 }
 
 /// `GET /api/v1/silences`.
@@ -129,24 +131,26 @@ pub(crate) async fn list(State(state): State<WebState>) -> Result<Json<SilenceLi
 /// `POST /api/v1/silences`: 201 once it is on disk and beats know of it.
 pub(crate) async fn add(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Json(wanted): Json<SilenceWanted>,
 ) -> Result<(StatusCode, Json<SilenceBody>), Problem> {
-    make(&state, wanted).await.map(|silence| (StatusCode::CREATED, Json(body(silence))))
+    make(&state, wanted, &visit).await.map(|silence| (StatusCode::CREATED, Json(body(silence))))
 }
 
 /// `POST /api/v1/silences/{id}/end` with `{"actor": "…"}`: 200 once nothing is held by it any more.
 pub(crate) async fn end(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Json(ending): Json<SilenceEnd>,
 ) -> Result<StatusCode, Problem> {
-    end_by(&state, &id, &ending.actor).await.map(|()| StatusCode::OK)
+    end_by(&state, &id, &ending.actor.of(&visit)).await.map(|()| StatusCode::OK)
 }
 
 /// Makes a silence; it holds when this answers.
-pub(crate) async fn make(state: &WebState, wanted: SilenceWanted) -> Result<Silence, Problem> {
+pub(crate) async fn make(state: &WebState, wanted: SilenceWanted, visit: &Visit) -> Result<Silence, Problem> {
     let now = Utc::now();
-    let silence = silence(state, wanted, now).await?;
+    let silence = silence(state, wanted, visit, now).await?;
     if let Some(fault) = silence.fault() {
         return Err(refused(fault));
     }
@@ -179,7 +183,12 @@ pub(crate) async fn end_by(state: &WebState, id: &str, actor: &str) -> Result<()
     Ok(())
 }
 
-async fn silence(state: &WebState, wanted: SilenceWanted, now: DateTime<Utc>) -> Result<Silence, Problem> {
+async fn silence(
+    state: &WebState,
+    wanted: SilenceWanted,
+    visit: &Visit,
+    now: DateTime<Utc>,
+) -> Result<Silence, Problem> {
     let mut matches = matching(&wanted.r#match)?;
     let fleet = state.fleet_now();
     let is_known = |id: &&String| fleet.monitors.iter().any(|monitor| monitor.id.as_str() == **id);
@@ -207,7 +216,7 @@ async fn silence(state: &WebState, wanted: SilenceWanted, now: DateTime<Utc>) ->
     Ok(Silence {
         id: Uuid::now_v7().to_string(),
         matches,
-        author: cleaned(&wanted.actor),
+        author: cleaned(&wanted.actor.of(visit)),
         comment: wanted.comment.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
         from: now,
         until,

@@ -24,6 +24,8 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::web::kept_cells::KeptCells;
 use crate::web::key_ring::KeyRing;
+use crate::web::oidc::Oidc;
+use crate::web::passwords::Passwords;
 use crate::web::refusals::Refusals;
 use crate::web::sessions::Sessions;
 
@@ -41,7 +43,7 @@ pub type LockEntry = fn(&Monitor, &Arc<Listing>) -> Option<String>;
 pub struct Settings {
     /// The address that was bound, with its real port.
     pub listen: SocketAddr,
-    /// The token for the API and for signing in; none: everybody on loopback may look.
+    /// The token for the API and for signing in; where nobody signs in by name either, everybody on loopback may look.
     pub token: Option<Secret>,
     /// Writes a monitor's entry of its lock, with other tools in it.
     pub lock_entry: LockEntry,
@@ -86,6 +88,12 @@ pub struct WebState {
     pub cells: Arc<KeptCells>,
     /// Since when the pages are served.
     pub started_at: DateTime<Utc>,
+    /// Whose turn it is to have a password compared.
+    pub passwords: Arc<Passwords>,
+    /// Who signs in by a provider.
+    pub oidc: Arc<Oidc>,
+    /// Whether somebody signed in by name when Serin started: what is served to others then is not opened by a reload.
+    signs_in_since_start: bool,
 }
 
 impl WebState {
@@ -98,6 +106,7 @@ impl WebState {
         commands: mpsc::Sender<Command>,
         shutdown: CancellationToken,
     ) -> Self {
+        let signs_in_since_start = fleet.borrow().sign_in.is_declared();
         Self {
             live,
             store,
@@ -118,7 +127,15 @@ impl WebState {
             why_turn: Arc::new(Semaphore::new(1)),
             cells: Arc::default(),
             started_at: Utc::now(),
+            passwords: Arc::default(),
+            oidc: Arc::default(),
+            signs_in_since_start,
         }
+    }
+
+    /// Whether nobody sees the fleet without signing in.
+    pub(crate) fn has_to_sign_in(&self) -> bool {
+        self.settings.token.is_some() || self.signs_in_since_start || self.fleet_now().sign_in.is_declared()
     }
 
     /// Makes and knows links, badges and public ids by the key that the database holds.

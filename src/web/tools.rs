@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use axum::Extension;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -17,6 +18,7 @@ use crate::domain::tools::{Drift, Instruction, ToolChange};
 use crate::live::state::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
 use crate::web::actions::{acknowledge, cleaned, send};
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -88,7 +90,7 @@ struct PastBody {
 /// Who accepts which list.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Acceptance {
-    actor: String,
+    actor: ClaimedName,
     /// The hash that was looked at; without it, whatever is seen now.
     hash: Option<String>,
 }
@@ -104,10 +106,13 @@ pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) 
 /// accepted list it does not move: whoever asks takes the incident, and commits what the lock is to hold.
 pub(crate) async fn accept(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Json(acceptance): Json<Acceptance>,
 ) -> Result<StatusCode, Problem> {
-    ask_to_accept(&state, &id, &acceptance.actor, acceptance.hash.as_deref()).await.map(|_| StatusCode::ACCEPTED)
+    ask_to_accept(&state, &id, &acceptance.actor.of(&visit), acceptance.hash.as_deref())
+        .await
+        .map(|_| StatusCode::ACCEPTED)
 }
 
 /// Where the accepted list of a monitor stands.

@@ -134,6 +134,7 @@ fn others(value: &Value) -> Vec<Value> {
         "mail",
         "turning",
         "oncall",
+        "tests/config/other_users.yaml",
         "wiki",
         "10.21.0.0/16",
         "127.0.0.2",

@@ -11,6 +11,7 @@ use serin::config::read::source::ConfigSource;
 mod accepted;
 mod access;
 mod golden;
+mod sign_in;
 mod hidden;
 mod included;
 mod keys;

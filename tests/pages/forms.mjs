@@ -74,11 +74,11 @@ const signIn = async (page, base, path, name) => {
   await page.goto(base + path);
   lands(page, `/login?next=${encodeURIComponent(path)}`, "a page of the fleet");
   await fill(page, "#token", "guess");
-  const refused = await submit(page, "form.login button");
+  const refused = await submit(page, "#by-token button");
   must(refused.status() === 401 && (await text(page, "main")).includes("This is not the token."), `a wrong token is answered ${refused.status()}: ${await text(page, "body")}`);
   await fill(page, "#token", token);
   await page.screenshot({ path: `${folder}/form-login-${name}.png` });
-  await submit(page, "form.login button");
+  await submit(page, "#by-token button");
   lands(page, path, "signing in");
 };
 

@@ -28,7 +28,7 @@ const signIn = async (page, base, path) => {
   // A browser sends a cookie to every port of a name, so that a second address may be open already.
   if (await page.$("#token") === null) return;
   await fill(page, "#token", token);
-  await submit(page, "form.login button");
+  await submit(page, "#by-token button");
 };
 const lives = (page, when) => page.waitForSelector("html:not(.unheard) .lamp.live").catch(() => { throw new Error(`${when} it never says that it is live`); });
 // The colour of what says how a monitor stands, as it is painted: grey has no saturation.

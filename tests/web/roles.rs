@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use reqwest::{Client, Method, StatusCode, header};
 use serde_json::{Value, json};
+use serin::domain::fleet::Fleet;
 use serin::domain::fleet_files::FleetFiles;
+use serin::domain::sign_in::SignIn;
 
 use crate::fixture::{self, Running};
+use crate::forging::Forger;
+use crate::users;
 use crate::{accessible, ask, client, form, get, set_cookie, sign_in};
 
 const TOKEN: &str = "let-me-in";
@@ -58,6 +62,8 @@ const TABLE: &[(&str, Option<Wants>, Option<Wants>)] = &[
     ("/readyz", Some(Nothing), None),
     ("/assets/{name}", Some(Nothing), None),
     ("/login", Some(Nothing), Some(Nothing)),
+    ("/login/oidc", Some(Nothing), None),
+    ("/login/oidc/callback", Some(Nothing), None),
     ("/logout", None, Some(Read)),
     ("/status", Some(Nothing), None),
     ("/status/feed.atom", Some(Nothing), None),
@@ -124,12 +130,36 @@ async fn key(running: &Running, name: &str, role: &str) -> Value {
     answer.json().await.unwrap()
 }
 
+/// What somebody has in their hands.
+#[derive(Debug, Clone)]
+enum With {
+    None,
+    Secret(String),
+    /// A name and its password.
+    User(&'static str, String),
+    /// The values of the provider's claim.
+    Provider(&'static str, String),
+}
+
+/// The session of somebody who comes in a browser; a new one where the page to be asked ends it.
+async fn cookie(running: &Running, provider: &Forger, with: &With, path: &str) -> Option<String> {
+    match with {
+        With::User(name, _) if path == "/logout" => Some(users::session(running, name).await),
+        With::Provider(group, _) if path == "/logout" => Some(provider.session(running, &[*group]).await),
+        With::User(_, cookie) | With::Provider(_, cookie) => Some(cookie.clone()),
+        With::None | With::Secret(_) => None,
+    }
+}
+
 /// Whether somebody with this in their hands is let through to what answers.
-async fn is_let_in(running: &Running, method: &Method, path: &str, with: Option<&str>) -> bool {
+async fn is_let_in(running: &Running, provider: &Forger, (method, path): (&Method, &str), with: &With) -> bool {
     static CLIENT: LazyLock<Client> = LazyLock::new(client);
     let mut request = CLIENT.request(method.clone(), format!("{}{path}", running.url)).header("origin", &running.url);
-    if let Some(secret) = with {
+    if let With::Secret(secret) = with {
         request = request.bearer_auth(secret);
+    }
+    if let Some(cookie) = cookie(running, provider, with, path).await {
+        request = request.header(header::COOKIE, cookie);
     }
     if *method == Method::POST {
         request = if path.starts_with("/api/") || path == "/mcp" {
@@ -141,6 +171,9 @@ async fn is_let_in(running: &Running, method: &Method, path: &str, with: Option<
     let answer = request.send().await.unwrap();
     let is_asked_to_sign_in =
         answer.headers().get(header::LOCATION).is_some_and(|to| to.to_str().unwrap().starts_with("/login?"));
+    if path == "/login/oidc/callback" && *method == Method::GET {
+        return answer.text().await.unwrap().contains("was not begun in this browser");
+    }
     !is_asked_to_sign_in && !matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
 
@@ -154,11 +187,17 @@ async fn everybody_may_what_the_table_says_and_nothing_else() {
         .collect();
     assert_eq!(routed(), named, "an address is not in the table, or is no more");
 
-    let running = fixture::serve(Some(TOKEN), fixture::fleet(&[])).await;
+    let provider = Forger::start().await;
+    let sign_in = SignIn { provider: Some(provider.declared()), ..users::of_each_role() };
+    let running = fixture::serve(Some(TOKEN), Fleet { sign_in, ..fixture::fleet(&[]) }).await;
     let (reader, actor) = (key(&running, "reader", "read").await, key(&running, "actor", "act").await);
-    let secret = |key: &Value| key["secret"].as_str().unwrap().to_owned();
-    let (reader, actor) = (secret(&reader), secret(&actor));
-    let callers = [(None, Nothing), (Some(reader.as_str()), Read), (Some(actor.as_str()), Act), (Some(TOKEN), Owner)];
+    let secret = |key: &Value| With::Secret(key["secret"].as_str().unwrap().to_owned());
+    let mut callers = vec![(With::None, Nothing), (secret(&reader), Read), (secret(&actor), Act)];
+    callers.push((With::Secret(TOKEN.to_owned()), Owner));
+    for (name, group, has) in [("rita", "everybody", Read), ("ada", "sre", Act), ("olga", "platform", Owner)] {
+        callers.push((With::User(name, users::session(&running, name).await), has));
+        callers.push((With::Provider(group, provider.session(&running, &[group]).await), has));
+    }
     for (template, get, post) in TABLE {
         let parts = template.split('/').map(|part| if part.starts_with('{') { "docs" } else { part });
         let path = parts.collect::<Vec<_>>().join("/");
@@ -173,13 +212,14 @@ async fn everybody_may_what_the_table_says_and_nothing_else() {
         let others = [Method::PUT, Method::DELETE, Method::PATCH].map(|method| (method, Some(other)));
         for (method, wants) in methods.into_iter().chain(others) {
             let Some(wants) = wants else { continue };
-            for (with, has) in callers {
+            for (with, has) in &callers {
+                let has = *has;
                 // Whoever has a key, and asks for what is open to all by another method, is told so by the door already.
                 if wants == Nothing && has != Nothing && !matches!(method, Method::GET | Method::POST) {
                     continue;
                 }
-                let is_in = is_let_in(&running, &method, &path, with).await;
-                assert_eq!(is_in, has >= wants, "{method} {path} wants {wants:?}, and comes with {has:?}");
+                let is_in = is_let_in(&running, &provider, (&method, &path), with).await;
+                assert_eq!(is_in, has >= wants, "{method} {path} wants {wants:?}, and comes with {with:?}");
             }
         }
     }

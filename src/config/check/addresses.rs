@@ -2,6 +2,7 @@
 //! stand in them.
 
 use std::fmt::Display;
+use std::net::IpAddr;
 
 use url::Url;
 
@@ -108,4 +109,10 @@ impl Checker<'_> {
         self.report(diagnostic);
         None
     }
+}
+
+/// Whether a host is this machine without asking a name server.
+pub(in crate::config) fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -3,8 +3,8 @@
 use chrono::{DateTime, NaiveDate, Utc};
 use http::HeaderName;
 
+use crate::config::check::addresses::is_loopback;
 use crate::config::check::checker::Checker;
-use crate::config::check::process::is_loopback;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node};
 use crate::domain::monitor::{Auth, OAuth};
@@ -152,7 +152,7 @@ fn oauth(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<
 }
 
 /// As written: the metadata has to name itself exactly so.
-fn issuer_of(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<String> {
+pub(in crate::config) fn issuer_of(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<String> {
     let issuer = checker.link(format_args!("the issuer of {what}"), &entry.value)?;
     let url = url::Url::parse(&issuer).ok()?;
     let safe =

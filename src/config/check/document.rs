@@ -21,6 +21,7 @@ use crate::config::check::routes;
 use crate::config::check::runbooks;
 use crate::config::check::shape::ValueShape;
 use crate::config::check::status_page;
+use crate::config::check::users::UsersRead;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue, Tree};
 use crate::config::read::source::ConfigSource;
@@ -34,6 +35,7 @@ pub(in crate::config) fn document(
     checker: &mut Checker<'_>,
     trees: &[Tree<'_>],
     source: &ConfigSource,
+    users: Option<UsersRead<'_, '_>>,
 ) -> Option<(ProcessSettings, Fleet)> {
     let files: Vec<Option<Fields<'_, '_>>> =
         trees.iter().enumerate().map(|(nth, tree)| sections(checker, nth, tree)).collect();
@@ -46,7 +48,7 @@ pub(in crate::config) fn document(
     }
     let everywhere = |key| files.iter().filter_map(move |fields| fields.and_then(|fields| fields.get(key)));
     let node = |key| first.get(key).map(|entry| &*entry.value);
-    let process = process::process(checker, node("serin"));
+    let process = process::process(checker, node("serin"), users);
     let mut runbooks = runbooks::runbooks(checker, everywhere("runbooks"));
     let has_smtp = match node("serin").map(|node| &node.value) {
         Some(NodeValue::Map(entries)) => entries.iter().any(|entry| entry.key == "smtp"),
@@ -72,8 +74,8 @@ pub(in crate::config) fn document(
     let drills = drills::drills(checker, first.get("drills"), &receivers, &routes);
     let status_page = status_page::status_page(checker, first.get("status"), &monitors.list, &monitors.places);
     if let Some(entry) = first.get("status").filter(|_| process.is_open_to_all()) {
-        let message = "everybody who reads the status page may see and do everything, since no token is declared";
-        let mend = "add `token: ${env:SERIN_TOKEN}` to `serin`";
+        let message = "everybody who reads the status page may see and do everything, since nobody has to sign in";
+        let mend = "add `token: ${env:SERIN_TOKEN}`, `users` or `oidc` to `serin`";
         checker.report(Diagnostic::new(entry.place, message).help(mend));
     }
     for (name, place) in &process.internal {
@@ -102,6 +104,7 @@ pub(in crate::config) fn document(
         retention: process.retention,
         heartbeat: process.heartbeat,
         smtp: process.smtp,
+        sign_in: process.sign_in,
         public_url: process.public_url,
         is_public: process.is_public,
     };

@@ -7,6 +7,7 @@ use crate::config::check::document;
 use crate::config::check::golden::GoldenSets;
 use crate::config::check::pinned::{self, LockRead};
 use crate::config::check::process::ProcessSettings;
+use crate::config::check::users::UsersRead;
 use crate::config::read::diagnostic::{Collector, Diagnostic, Diagnostics, Text, TextSpan};
 use crate::config::read::include;
 use crate::config::read::lock_files::LockFile;
@@ -39,11 +40,11 @@ pub fn load(
     let locks = || source.locks.iter();
     let bytes = || {
         let first = std::iter::once(&source.bytes).chain(source.included.iter().map(|file| &file.bytes));
-        first.chain(locks().map(|lock| &lock.bytes))
+        first.chain(locks().map(|lock| &lock.bytes)).chain(source.users.iter().map(|users| &users.bytes))
     };
     let lossy: Vec<_> = bytes().map(|bytes| include::text(bytes)).collect();
     let names = std::iter::once(&source.name).chain(source.included.iter().map(|file| &file.name));
-    let names = names.chain(locks().map(|lock| &lock.name));
+    let names = names.chain(locks().map(|lock| &lock.name)).chain(source.users.iter().map(|users| &users.name));
     let mut texts: Vec<Text<'_>> = Vec::with_capacity(lossy.len());
     for (name, text) in names.zip(&lossy) {
         let next = texts.last().map_or_else(|| Text::first(name, text), |before| before.followed_by(name, text));
@@ -69,17 +70,24 @@ pub fn load(
     }
     let golden = GoldenSets::read(source, golden, yaml.len(), &mut found);
     let locks = locks_read(&texts[declaring..], source, &mut found);
+    let users_text = texts.last().copied().filter(|_| source.users.is_some());
+    let users_tree = users_text.filter(|text| !text.text.trim().is_empty());
+    let users_tree = users_tree.and_then(|text| tree::parse(text, &mut Budget::default(), &mut found));
+    let users = source.users.as_ref().zip(users_text);
+    let users = users.map(|(file, text)| UsersRead { file, text, tree: users_tree.as_ref() });
     let folder = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
     let paths = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
     let folders = texts.iter().zip(paths).map(|(text, path)| (text.start, folder(path))).collect();
     let mut checker = Checker::new(found, env, strictness, folders).with_golden(golden);
-    let mut parts = document::document(&mut checker, &trees, source);
+    let mut parts = document::document(&mut checker, &trees, source, users);
     if let Some((_, fleet)) = &mut parts {
         let file_of = |line| yaml.partition_point(|text| text.line <= line).saturating_sub(1);
         pinned::attach(&mut checker, &locks, &mut fleet.monitors, file_of);
     }
     let refused = checker.found.errors() > 0;
-    let diagnostics = checker.found.finish(&texts, false);
+    // Where the file of users has no structure, nobody knows which of its words are secrets.
+    let users_are_broken = users_text.is_some() && users_tree.is_none();
+    let diagnostics = checker.found.finish(&texts, users_are_broken);
     match parts {
         Some((settings, mut fleet)) if !refused => {
             fleet.provenance = provenance(source, &texts[..declaring]);

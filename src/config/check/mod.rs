@@ -44,6 +44,8 @@ pub(super) mod coverage;
 pub(super) mod heartbeat;
 pub mod logging;
 pub(super) mod retention;
+pub(super) mod users;
+pub(super) mod oidc;
 pub(crate) mod process;
 pub(super) mod including;
 pub(super) mod document;

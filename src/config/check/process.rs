@@ -8,17 +8,21 @@ use ipnet::IpNet;
 use lettre::message::Mailbox;
 use url::Url;
 
+use crate::config::check::addresses::is_loopback;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::control;
 use crate::config::check::heartbeat;
 use crate::config::check::logging::{self, Log};
+use crate::config::check::oidc;
 use crate::config::check::retention::retention;
+use crate::config::check::users::{self, UsersRead};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node};
 use crate::domain::fleet::{Control, Heartbeat, Network, Retention};
 use crate::domain::monitor::ProbeIdentity;
 use crate::domain::receiver::{Smtp, SmtpTls};
 use crate::domain::secret::Secret;
+use crate::domain::sign_in::SignIn;
 
 /// The part of `serin:` that is read once, at start.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +76,8 @@ pub(in crate::config) struct ProcessSection {
     pub identity: Option<Arc<ProbeIdentity>>,
     /// The sign of life that somebody outside waits for.
     pub heartbeat: Option<Heartbeat>,
+    /// Who signs in by name.
+    pub sign_in: SignIn,
 }
 
 impl ProcessSection {
@@ -83,21 +89,26 @@ impl ProcessSection {
             url::Host::Ipv4(address) => address.is_loopback(),
             url::Host::Ipv6(address) => address.is_loopback(),
         });
-        self.settings.token.is_none() && self.is_public && !is_here
+        self.settings.token.is_none() && !self.sign_in.is_declared() && self.is_public && !is_here
     }
 }
 
-/// Reads `serin:`. Paths in it start where the file lies.
-pub(in crate::config) fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> ProcessSection {
+/// Reads `serin:`, and the file of users that was found by it. Paths in it start where the file lies.
+pub(in crate::config) fn process(
+    checker: &mut Checker<'_>,
+    node: Option<&Node<'_>>,
+    users_read: Option<UsersRead<'_, '_>>,
+) -> ProcessSection {
     let folder = checker.folder(node.map(|node| node.place).unwrap_or_default()).to_owned();
     let folder = folder.as_path();
     let fields = node.and_then(|node| checker.fields("serin", node, "serin"));
     let get = |key| fields.and_then(|fields| fields.get(key));
     let token = get("token").and_then(|entry| checker.secret("the token", &entry.value));
     let listen = get("listen").and_then(|entry| listen(checker, &entry.value)).unwrap_or(LISTEN_DEFAULT);
-    if let Some(entry) = get("listen").filter(|_| !listen.ip().is_loopback() && get("token").is_none()) {
-        let message = "pages and API would be open to the network without a token";
-        let mend = "add `token: ${env:SERIN_TOKEN}` beside it, or listen on 127.0.0.1";
+    let nobody_signs_in = ["token", "users", "oidc"].into_iter().all(|key| get(key).is_none());
+    if let Some(entry) = get("listen").filter(|_| !listen.ip().is_loopback() && nobody_signs_in) {
+        let message = "pages and API would be open to the network, since nobody has to sign in";
+        let mend = "add `token: ${env:SERIN_TOKEN}`, `users` or `oidc` beside it, or listen on 127.0.0.1";
         checker.report(Diagnostic::new(entry.value.place, message).help(mend));
     }
     if let Some((token, entry)) = token.as_ref().zip(get("token"))
@@ -112,9 +123,16 @@ pub(in crate::config) fn process(checker: &mut Checker<'_>, node: Option<&Node<'
     let refuses_unrouted = get("unrouted").and_then(|entry| checker.choice("'unrouted'", &entry.value, &UNROUTED));
     let refuses_unrouted = refuses_unrouted.unwrap_or(false);
     let database = folder.join(database);
+    let is_public = get("public_url").is_some();
+    let users = get("users").map(|entry| users::users(checker, entry, users_read));
+    let sign_in = SignIn {
+        users: users.map(|users| users.into_iter().map(Arc::new).collect()),
+        provider: get("oidc").and_then(|entry| oidc::oidc(checker, entry, is_public)).map(Arc::new),
+    };
     ProcessSection {
         settings: ProcessSettings { listen, trusted_proxies, database, token, log, refuses_unrouted },
-        is_public: get("public_url").is_some(),
+        is_public,
+        sign_in,
         public_url: public_url(checker, get("public_url"), get("listen"), listen),
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
@@ -336,10 +354,4 @@ fn proxies(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<IpNet> {
         checker.report(Diagnostic::new(item.place, message).help(mend));
     }
     found
-}
-
-/// Whether a host is this machine without asking a name server.
-pub(in crate::config) fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

@@ -97,6 +97,7 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         retention,
         heartbeat,
         smtp,
+        sign_in,
         public_url,
         // Follows from whether the address is declared.
         is_public: _,
@@ -125,6 +126,8 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
     keys.unless("serin.control", control, &new.control);
     keys.unless("serin.retention", retention, &new.retention);
     keys.unless("serin.heartbeat", heartbeat, &new.heartbeat);
+    keys.unless("serin.users", &sign_in.users, &new.sign_in.users);
+    keys.unless("serin.oidc", &sign_in.provider, &new.sign_in.provider);
     match (smtp, &new.smtp) {
         (Some(Smtp { host, port, tls, login, from, ca }), Some(new)) => {
             keys.unless("serin.smtp.host", host, &new.host);

@@ -354,7 +354,7 @@ fn asked(file: &Json) -> Vec<(SchemaPath, ValueShape)> {
     let mut checker = Checker::new(found, &set, Unset::Warn, Vec::new());
     checker.asked = Some(Vec::new());
     let trees: [Tree<'_>; 1] = [tree];
-    let _what_it_declares = document(&mut checker, &trees, &source);
+    let _what_it_declares = document(&mut checker, &trees, &source, None);
     let asked = checker.asked.take().unwrap_or_default();
     let at = |place: TextSpan, shape: &ValueShape| {
         let span = (place.start, place.end);

@@ -73,6 +73,7 @@ pub(in crate::config) type Memo = HashMap<String, Named>;
 pub(in crate::config) struct Named {
     globs: Vec<String>,
     golden: Vec<String>,
+    users: Option<String>,
 }
 
 /// Everything that the first file leads to.
@@ -86,6 +87,8 @@ pub(in crate::config) struct Inclusions {
     pub findings: Vec<GlobFinding>,
     /// What each glob stood for.
     pub expansions: Vec<Expansion>,
+    /// The file of users that the first file names.
+    pub users: Option<String>,
 }
 
 /// A glob, from where it starts, and the files it stood for.
@@ -113,6 +116,7 @@ pub(in crate::config) fn gather(path: &Path, name: &str, bytes: &[u8], memo: &mu
     gatherer.seen.insert(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
     let named = gatherer.named(bytes);
     gatherer.follow(0, path, &named, 1);
+    gatherer.found.users.clone_from(&named.users);
     gatherer.read_golden(path);
     let Gatherer { fresh, found, .. } = gatherer;
     *memo = fresh;
@@ -244,7 +248,7 @@ impl Gatherer<'_> {
     /// What a file names, as far as it can be read.
     fn named(&mut self, bytes: &[u8]) -> Named {
         let holds = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
-        if !holds(b"include") && !holds(GOLDEN_ENDING.as_bytes()) {
+        if !holds(b"include") && !holds(b"users") && !holds(GOLDEN_ENDING.as_bytes()) {
             return Named::default();
         }
         let key = bytes::hash(bytes);
@@ -276,7 +280,8 @@ fn named_by(bytes: &[u8]) -> Named {
     let monitors = tree.root.get("monitors").into_iter().flat_map(Node::items);
     let canaries = monitors.filter_map(|monitor| monitor.get("canaries")).flat_map(Node::items);
     let golden: BTreeSet<String> = canaries.filter_map(|item| item.get("file")).map(text).collect();
-    Named { globs, golden: golden.into_iter().filter(|name| name.ends_with(GOLDEN_ENDING)).collect() }
+    let users = tree.root.get("serin").and_then(|serin| serin.get("users")?.get("file")).map(text);
+    Named { globs, users, golden: golden.into_iter().filter(|name| name.ends_with(GOLDEN_ENDING)).collect() }
 }
 
 /// A file's bytes as text, without the mark that some editors set at its start.

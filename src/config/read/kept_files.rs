@@ -8,7 +8,8 @@ use crate::config::read::source::ConfigSource;
 use crate::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles, GoldenPlace};
 
 impl ConfigSource {
-    /// Every file that was read, with its text. A lock that could not be read is left out.
+    /// Every file that was read, with its text. A lock that could not be read is left out, and so is the file of users:
+    /// hashes of passwords are nothing to keep.
     pub fn files(&self) -> FleetFiles {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let first =
@@ -45,6 +46,7 @@ impl ConfigSource {
             golden: Vec::new(),
             findings: Vec::new(),
             locks: Vec::new(),
+            users: None,
             hash: of.0.to_owned(),
             commit: of.1.map(str::to_owned),
         };

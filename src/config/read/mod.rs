@@ -18,6 +18,7 @@ pub(super) mod reference;
 pub(super) mod shown_address;
 pub(super) mod include;
 pub mod lock_files;
+pub mod users_file;
 pub(super) mod stamp;
 pub mod source;
 pub mod kept_files;

@@ -11,6 +11,7 @@ use crate::config::read::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes};
 use crate::config::read::include::{self, Expansion, GlobFinding, GoldenName, Included, Memo};
 use crate::config::read::lock_files::{self, LockFile, lock_of};
 use crate::config::read::stamp::ReadFiles;
+use crate::config::read::users_file::{self, UsersFile};
 
 /// Names the commit where the file does not lie in a git checkout, such as in a container image.
 pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
@@ -33,6 +34,8 @@ pub struct ConfigSource {
     pub findings: Vec<GlobFinding>,
     /// The locks beside all these.
     pub locks: Vec<LockFile>,
+    /// The file of users that the first file names. It is no part of the commit, nor of what is kept in the database.
+    pub users: Option<UsersFile>,
     /// SHA-256 over the bytes, lowercase hex; where there are more files, over the names and hashes of all.
     pub hash: String,
     /// The git commit, with `-dirty` behind it where these bytes are not what it holds; none outside git.
@@ -83,8 +86,10 @@ impl SourceReader {
         let before = self.read.take();
         let bytes = read_bytes(&self.path, FILE_BYTES_MAX)?;
         let (source, expansions) = ConfigSource::with(&self.path, bytes, &mut self.memo);
-        if source.findings.is_empty() && source.golden.iter().all(|golden| golden.found.is_ok()) {
+        let has_trouble = source.users.as_ref().is_some_and(|users| users.trouble.is_some());
+        if source.findings.is_empty() && !has_trouble && source.golden.iter().all(|golden| golden.found.is_ok()) {
             let files = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
+            let files = files.chain(source.users.iter().map(|users| &users.path));
             let declaring = source.included.iter().filter(|file| !file.is_golden).map(|file| &file.path);
             let declaring = std::iter::once(&source.path).chain(declaring);
             let locks: BTreeSet<PathBuf> = declaring.map(|path| lock_of(path)).collect();
@@ -117,12 +122,14 @@ impl ConfigSource {
             golden: Vec::new(),
             findings: Vec::new(),
             locks: Vec::new(),
+            users: None,
             commit: None,
         };
         let gathered = include::gather(&source.path, &source.name, &source.bytes, memo);
         (source.included, source.golden, source.findings) = (gathered.files, gathered.golden, gathered.findings);
         let included = source.included.iter().filter(|file| !file.is_golden).map(|file| (&*file.path, &*file.name));
         source.locks = lock_files::gather(std::iter::once((&*source.path, &*source.name)).chain(included));
+        source.users = gathered.users.map(|named| users_file::read(&source.path, &source.name, &named));
         source.hash = source.hash_of_all();
         (source, gathered.expansions)
     }
@@ -137,11 +144,14 @@ impl ConfigSource {
 
     fn hash_of_all(&self) -> String {
         let mut all = hash(&self.bytes);
-        if self.included.is_empty() && self.locks.is_empty() {
+        if self.included.is_empty() && self.locks.is_empty() && self.users.is_none() {
             return all;
         }
         self.included.iter().for_each(|file| all += &format!("\n{} {}", hash(&file.bytes), file.name));
         for LockFile { name, bytes, trouble, .. } in &self.locks {
+            all += &format!("\n{} {name} {}", hash(bytes), trouble.as_deref().unwrap_or_default());
+        }
+        if let Some(UsersFile { name, bytes, trouble, .. }) = &self.users {
             all += &format!("\n{} {name} {}", hash(bytes), trouble.as_deref().unwrap_or_default());
         }
         hash(all.as_bytes())

@@ -5,7 +5,8 @@ use schemars::SchemaGenerator;
 use crate::web::openapi::operation::{Operation, schema, text};
 use crate::web::{audit, keys};
 
-const OWNERS: (u16, &str) = (403, "This wants the token itself, or it was sent by a page of another site.");
+const OWNERS: (u16, &str) =
+    (403, "This wants the token itself or a user who is an owner, or it was sent by a page of another site.");
 
 pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 4] {
     let made = schema::<keys::KeyMade>(schemas);
@@ -18,7 +19,7 @@ pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 4] {
             gives: vec![(201, "It opens; its secret is shown this once.", Some(made))],
             refuses: &[
                 OWNERS,
-                (409, "No token is declared, so that nobody needs a key; or too many are live."),
+                (409, "Nobody has to sign in, so that nobody needs a key; or too many are live."),
                 (422, "It says nothing of what for, by whom, for how long, or names a role that there is not."),
             ],
             ..Operation::post("/api/v1/keys", "key", "Make a key", Some(schema::<keys::KeyWanted>(schemas)))

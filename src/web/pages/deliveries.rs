@@ -13,11 +13,10 @@ use serde::Deserialize;
 use crate::domain::paging::delivery::DeliveryState;
 use crate::domain::paging::notification::Event;
 use crate::store::read::ledger::{ATTEMPTS_SHOWN, AttemptLine, COUNTED_MAX, DeliveryFilter, DeliveryLine};
-use crate::web::admitted::Visit;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::draw::glyph::Glyph;
 use crate::web::format::{self, Timestamp};
-use crate::web::forms::{self, ACTOR_COOKIE};
-use crate::web::guard;
+use crate::web::forms;
 use crate::web::ledger::{self, DeliveryQuery};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::problem::Problem;
@@ -79,6 +78,7 @@ pub(crate) async fn page(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
+    let actor = forms::actor(&headers, &visit);
     let now = Utc::now();
     let asked = DeliveryQuery::parse(query.as_deref().unwrap_or_default());
     let found = state.ask(state.store.deliveries(&asked.filter())).await;
@@ -103,7 +103,7 @@ pub(crate) async fn page(
         to: shown(asked.to).unwrap_or_default(),
         next: ledger::next(&lines).map(|last| asked.after(last)),
         deliveries: rows(lines, tries, now),
-        actor: guard::cookie(&headers, ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
+        actor,
         said: said(&asked.said),
         asked,
     };
@@ -137,7 +137,7 @@ fn options(declared: impl Iterator<Item = String>, asked: &str) -> Vec<(String, 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct ReplayForm {
     #[serde(default)]
-    actor: String,
+    actor: ClaimedName,
     /// Of a box that is ticked.
     #[serde(default)]
     really: Option<String>,
@@ -146,22 +146,26 @@ pub(crate) struct ReplayForm {
 /// `POST /deliveries/{id}/replay`.
 pub(crate) async fn replay(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Form(form): Form<ReplayForm>,
 ) -> Response {
+    let actor = form.actor.of(&visit);
     let filter = DeliveryFilter { id: Some(id), ..DeliveryFilter::default() };
-    let word = word(replay::replay(&state, filter, &form.actor, form.really.is_some()).await);
-    forms::remembering(&form.actor, Redirect::to(&format!("/deliveries?said={word}")).into_response())
+    let word = word(replay::replay(&state, filter, &actor, form.really.is_some()).await);
+    forms::remembering(&actor, Redirect::to(&format!("/deliveries?said={word}")).into_response())
 }
 
 /// `POST /incidents/{id}/replay`.
 pub(crate) async fn replay_incident(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Form(form): Form<ReplayForm>,
 ) -> Response {
-    let done = replay::replay(&state, DeliveryFilter::of_incident(&id), &form.actor, form.really.is_some()).await;
-    forms::remembering(&form.actor, forms::back("incidents", &id, word(done)))
+    let actor = form.actor.of(&visit);
+    let done = replay::replay(&state, DeliveryFilter::of_incident(&id), &actor, form.really.is_some()).await;
+    forms::remembering(&actor, forms::back("incidents", &id, word(done)))
 }
 
 fn word(done: Result<Replayed, Problem>) -> &'static str {

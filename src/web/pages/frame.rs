@@ -1,5 +1,7 @@
 //! What all pages share: title, navigation, banners, and the moment they were drawn.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
@@ -36,6 +38,8 @@ pub(crate) struct Frame {
     pub admitted: bool,
     /// Whether signing out means something.
     pub signed_in: bool,
+    /// Who signed in by name, and acts under no other.
+    pub name: Option<Arc<str>>,
     /// Whether this visitor may look, and not act: forms that act are left out then.
     pub looks_only: bool,
     /// The file in force, with its commit.
@@ -78,6 +82,7 @@ impl Frame {
             updated: (format::absolute(now), now.to_rfc3339_opts(SecondsFormat::Secs, true)),
             admitted: visit.admitted,
             signed_in: visit.signed_in,
+            name: visit.name,
             looks_only: visit.role == Some(Role::Read),
             file: if visit.admitted { format!("{}{commit}", provenance.file) } else { String::new() },
             shows_status: visit.admitted && fleet.status_page.is_some(),

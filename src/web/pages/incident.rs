@@ -25,7 +25,6 @@ use crate::web::admitted::Visit;
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::format::{self, Timestamp};
 use crate::web::forms;
-use crate::web::guard;
 use crate::web::pages::around::{self, Around};
 use crate::web::pages::deliveries::{self, DeliveryRow};
 use crate::web::pages::frame::{Frame, show};
@@ -172,6 +171,7 @@ pub(crate) async fn page(
     } else {
         tokio::join!(then_and_now::of_incident(&state, &incident, now), around::of_incident(&state, &incident, now))
     };
+    let actor = forms::actor(&headers, &visit);
     let mut page = told(&state, visit, incident, now);
     if !away {
         add_kept(&state, &mut page, &of_record, now).await;
@@ -179,7 +179,7 @@ pub(crate) async fn page(
         page.around = around.ok().flatten();
     }
     page.away = away;
-    page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
+    page.actor = actor;
     page.said = match asked.said.as_deref() {
         Some("recheck") => {
             let view = state.live.get(&MonitorId::new(&page.monitor.id));

@@ -23,7 +23,6 @@ use crate::web::draw::heat::{self, Heat};
 use crate::web::draw::strip::Strip;
 use crate::web::format::{self, Timestamp};
 use crate::web::forms;
-use crate::web::guard;
 use crate::web::pages::board::{self, BoardPart, BoardPast};
 use crate::web::pages::choices::{ChoiceLink, Choices, MonitorQuery};
 use crate::web::pages::fleet::{self, P95};
@@ -157,6 +156,7 @@ pub(crate) async fn page(
     axum::extract::Query(asked): axum::extract::Query<MonitorQuery>,
     headers: HeaderMap,
 ) -> Response {
+    let actor = forms::actor(&headers, &visit);
     let now = Utc::now();
     let Some(view) = state.live.get(&MonitorId::new(&id)) else {
         return unknown::missing(
@@ -211,7 +211,7 @@ pub(crate) async fn page(
         beats: kept.beats.into_iter().map(|line| beat_row(line, now)).collect(),
         incidents: kept.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, None, now)).collect(),
         away,
-        actor: guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
+        actor,
         place: fleet.provenance.shown(view.declared.line),
     };
     show(StatusCode::OK, &page)

@@ -11,10 +11,9 @@ use chrono::Utc;
 use serde::Deserialize;
 use url::form_urlencoded;
 
-use crate::web::admitted::Visit;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::drills;
-use crate::web::forms::{self, ACTOR_COOKIE};
-use crate::web::guard;
+use crate::web::forms;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::receivers;
 use crate::web::state::WebState;
@@ -69,7 +68,7 @@ pub(crate) struct ReceiversQuery {
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct TestForm {
     #[serde(default)]
-    actor: String,
+    actor: ClaimedName,
 }
 
 pub(crate) async fn page(
@@ -78,6 +77,7 @@ pub(crate) async fn page(
     Query(asked): Query<ReceiversQuery>,
     headers: HeaderMap,
 ) -> Response {
+    let actor = forms::actor(&headers, &visit);
     let fleet = state.fleet_now();
     let backlog = state.ask(state.store.backlog(Utc::now())).await;
     let drilled = state.ask(state.store.last_drills(&receivers::names(&fleet))).await;
@@ -106,7 +106,7 @@ pub(crate) async fn page(
         drills: planned.collect(),
         away,
         more: fleet.receivers.len().saturating_sub(SHOWN_MAX),
-        actor: guard::cookie(&headers, ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
+        actor,
         said: asked.said.as_deref().and_then(|word| said(word, named.unwrap_or("the receiver"))),
     };
     show(StatusCode::OK, &page)
@@ -115,10 +115,12 @@ pub(crate) async fn page(
 /// `POST /receivers/{name}/test`.
 pub(crate) async fn test(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(name): Path<String>,
     Form(form): Form<TestForm>,
 ) -> Response {
-    let said = match receivers::tested(&state, &name, &form.actor, FORM_WAIT).await {
+    let actor = form.actor.of(&visit);
+    let said = match receivers::tested(&state, &name, &actor, FORM_WAIT).await {
         Ok(test) if test.accepted => "accepted",
         Ok(_) => "failed",
         Err(problem) => match problem.status {
@@ -129,7 +131,7 @@ pub(crate) async fn test(
         },
     };
     let name: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
-    forms::remembering(&form.actor, Redirect::to(&format!("/receivers?said={said}&receiver={name}")))
+    forms::remembering(&actor, Redirect::to(&format!("/receivers?said={said}&receiver={name}")))
 }
 
 fn said(word: &str, name: &str) -> Option<String> {

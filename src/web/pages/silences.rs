@@ -13,10 +13,9 @@ use crate::domain::paging::silence::Silence;
 use crate::domain::reason::Severity;
 use crate::domain::route::Match;
 use crate::domain::signal::Signal;
-use crate::web::admitted::Visit;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::format::Timestamp;
-use crate::web::forms::{self, ACTOR_COOKIE};
-use crate::web::guard;
+use crate::web::forms;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::silences::{self, MatchBody, SilenceWanted};
 use crate::web::state::WebState;
@@ -90,13 +89,13 @@ pub(crate) struct SilenceForm {
     /// Seconds, or [`UNTIL_RESOLVED`].
     lasts: String,
     comment: String,
-    actor: String,
+    actor: ClaimedName,
 }
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct EndForm {
     #[serde(default)]
-    actor: String,
+    actor: ClaimedName,
 }
 
 pub(crate) async fn page(
@@ -105,6 +104,7 @@ pub(crate) async fn page(
     Query(asked): Query<SilencesQuery>,
     headers: HeaderMap,
 ) -> Response {
+    let actor = forms::actor(&headers, &visit);
     let now = Utc::now();
     let holding = state.ask(state.store.silences(now)).await;
     let over = state.ask(state.store.silences_over(now)).await;
@@ -119,17 +119,21 @@ pub(crate) async fn page(
         signals: Signal::ALL.iter().map(|signal| signal.slug()).collect(),
         severities: Severity::ALL.iter().map(|severity| severity.slug()).collect(),
         lengths: LENGTHS,
-        actor: guard::cookie(&headers, ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
+        actor,
         said: asked.said.as_deref().and_then(said),
     };
     show(StatusCode::OK, &page)
 }
 
 /// `POST /silences`.
-pub(crate) async fn make(State(state): State<WebState>, Form(form): Form<SilenceForm>) -> Response {
-    let actor = form.actor.clone();
+pub(crate) async fn make(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    Form(form): Form<SilenceForm>,
+) -> Response {
+    let actor = form.actor.of(&visit);
     let said = match wanted(form, None) {
-        Some(wanted) => word(silences::make(&state, wanted).await.map(drop).map_err(|problem| problem.status)),
+        Some(wanted) => word(silences::make(&state, wanted, &visit).await.map(drop).map_err(|problem| problem.status)),
         None => "label",
     };
     forms::remembering(&actor, Redirect::to(&format!("/silences?said={said}")))
@@ -138,10 +142,11 @@ pub(crate) async fn make(State(state): State<WebState>, Form(form): Form<Silence
 /// `POST /incidents/{id}/silence`.
 pub(crate) async fn of_incident(
     State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Form(form): Form<SilenceForm>,
 ) -> Response {
-    let actor = form.actor.clone();
+    let actor = form.actor.of(&visit);
     let incident = match state.ask(state.store.incident(&id)).await {
         Ok(Some(incident)) => incident,
         Ok(None) => return (StatusCode::NOT_FOUND, "there is no incident with this id").into_response(),
@@ -154,7 +159,7 @@ pub(crate) async fn of_incident(
         ..form
     };
     let said = match wanted(form, Some(&id)) {
-        Some(wanted) => match silences::make(&state, wanted).await {
+        Some(wanted) => match silences::make(&state, wanted, &visit).await {
             Ok(_) => "silenced",
             Err(problem) => match problem.status {
                 StatusCode::CONFLICT => "over",
@@ -168,12 +173,18 @@ pub(crate) async fn of_incident(
 }
 
 /// `POST /silences/{id}/end`.
-pub(crate) async fn end(State(state): State<WebState>, Path(id): Path<String>, Form(form): Form<EndForm>) -> Response {
-    let said = match silences::end_by(&state, &id, &form.actor).await {
+pub(crate) async fn end(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    Path(id): Path<String>,
+    Form(form): Form<EndForm>,
+) -> Response {
+    let actor = form.actor.of(&visit);
+    let said = match silences::end_by(&state, &id, &actor).await {
         Ok(()) => "ended",
         Err(problem) => word(Err(problem.status)),
     };
-    forms::remembering(&form.actor, Redirect::to(&format!("/silences?said={said}")))
+    forms::remembering(&actor, Redirect::to(&format!("/silences?said={said}")))
 }
 
 /// What a form asks for; none where its label is no `key=value`.

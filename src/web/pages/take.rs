@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::deliver::ack_link::AckLink;
 use crate::domain::incident::Incident;
 use crate::web::actions;
-use crate::web::admitted::Visit;
+use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::format::Timestamp;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::unknown;
@@ -33,14 +33,19 @@ struct TakePage {
     receiver: String,
     said: Option<&'static str>,
     admitted: bool,
+    /// Who signed in by name, and takes it as that.
+    name: Option<String>,
 }
 
 /// Who takes it, where they say so.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Taking {
     #[serde(default)]
-    actor: String,
+    actor: ClaimedName,
 }
+
+/// Characters of a name that "(by link)" stands behind.
+const BY_LINK_CHARS_MAX: usize = 50;
 
 /// Parts of the address: incident, receiver, end and mark.
 type LinkParts = (String, String, i64, String);
@@ -66,8 +71,16 @@ pub(crate) async fn take(
         Ok(found) => found,
         Err(refused) => return refused.page(&state, visit),
     };
-    let actor = actions::cleaned(&taking.actor);
-    let actor = if actor.is_empty() { format!("{} (by link)", link.1) } else { actor };
+    let actor = actions::cleaned(&taking.actor.of(&visit));
+    let actor = match &*actor {
+        "" => format!("{} (by link)", link.1),
+        // The link proves that somebody was notified, and not who. A name is cut first, so that nobody's is long enough to
+        // push that out.
+        name if visit.name.is_none() && state.fleet_now().sign_in.is_declared() => {
+            format!("{} (by link)", name.chars().take(BY_LINK_CHARS_MAX).collect::<String>())
+        }
+        _ => actor,
+    };
     let said = match actions::acknowledge(&state, &link.0, &actor).await {
         Ok(()) => None,
         Err(problem) if problem.status == StatusCode::CONFLICT => None,
@@ -107,6 +120,8 @@ async fn linked(state: &WebState, (incident, receiver, until, mark): &LinkParts)
 fn shown(state: &WebState, visit: Visit, incident: Incident, receiver: &str, said: Option<&'static str>) -> Response {
     let now = Utc::now();
     let page = TakePage {
+        admitted: visit.admitted,
+        name: visit.name.as_deref().map(str::to_owned),
         frame: Frame::new(state, visit, now, "incidents", format!("Take {}", incident.monitor)),
         since: Timestamp::new(incident.since(), now),
         id: incident.id,
@@ -116,7 +131,6 @@ fn shown(state: &WebState, visit: Visit, incident: Incident, receiver: &str, sai
         ended: incident.resolved_at.map(|at| Timestamp::new(at, now)),
         receiver: receiver.to_owned(),
         said,
-        admitted: visit.admitted,
     };
     show(StatusCode::OK, &page)
 }

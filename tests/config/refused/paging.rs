@@ -253,7 +253,7 @@ fn what_the_process_needs() {
             "open to the network without a token",
             "serin: { listen: \"0.0.0.0:80\", public_url: \"http://h\" }\n",
             &[
-                "3:18 pages and API would be open to the network without a token => add `token: ${env:SERIN_TOKEN}` beside it, or listen on 127.0.0.1",
+                "3:18 pages and API would be open to the network, since nobody has to sign in => add `token: ${env:SERIN_TOKEN}`, `users` or `oidc` beside it, or listen on 127.0.0.1",
             ],
         ),
         (

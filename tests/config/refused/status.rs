@@ -107,8 +107,8 @@ fn what_everybody_reads_is_not_where_everybody_acts() {
         let shown = "status: { show: [{ name: Search, match: { monitor: docs } }] }";
         with_sections(&format!("serin: {{ {serin} }}\n{shown}\n"))
     };
-    let fault = "4:1 everybody who reads the status page may see and do everything, since no token is declared => add \
-                 `token: ${env:SERIN_TOKEN}` to `serin`";
+    let fault = "4:1 everybody who reads the status page may see and do everything, since nobody has to sign in => add \
+                 `token: ${env:SERIN_TOKEN}`, `users` or `oidc` to `serin`";
     check("behind a proxy anybody comes", &text("public_url: https://serin.example.org"), &[fault]);
     for serin in [
         "public_url: http://localhost:8080",
