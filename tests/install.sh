@@ -5,9 +5,10 @@
 # the Chroma of reference/tests/reference_chroma, the official conformance runner that tests/conformance.rs puts our
 # prober before, and tests/reference_peers our server (with the node 24 it needs), the Inspector and the count of tokens
 # that the latter need besides, the fuzzer that reference/tests/reference_http.rs turns on /openapi.json, the documents
-# of others that bench/others/tests searches, what drives the browsers of tests/web and tests/journey, the types of
-# Statuspage's API that tests/web holds /api/v2 against, the clock that tests/durability sets, and what judges the
-# manifests of packaging/. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
+# of others that bench/others/tests searches, the OpenID Connect provider of tests/oidc that tests/web signs in by, what
+# drives the browsers of tests/web and tests/journey, the types of Statuspage's API that tests/web holds /api/v2 against,
+# the clock that tests/durability sets, and what judges the manifests of packaging/. Needs node 20 or newer, npm and
+# python 3.11 or newer (and one of 3.12 or 3.13, see
 # real_servers/install.sh); Chromium, Firefox, libfaketime and Alertmanager come from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
@@ -18,6 +19,7 @@ cd "$(dirname "$0")"
 real_servers/install.sh
 ../bench/others/install.sh ../bench/others/packages code lint weights
 (cd statuspage && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+(cd oidc && npm ci --no-audit --no-fund --loglevel=error)
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt

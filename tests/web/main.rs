@@ -20,6 +20,7 @@ mod roles;
 mod forging;
 mod users;
 mod oidc;
+mod real_provider;
 mod actions;
 mod public;
 mod public_shape;
