@@ -33,7 +33,9 @@ mod hour;
 mod memory;
 mod months;
 mod outbox;
+mod queries;
 mod quiet;
+mod viewers;
 
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(420);
@@ -83,6 +85,8 @@ enum Part {
     Quiet(quiet::QuietBench),
     /// Measures how soon a full outbox is empty
     Outbox(outbox::OutboxBench),
+    /// Measures what open pages cost while nothing happens but beats
+    Viewers(viewers::ViewersBench),
     /// Measures how long a back-test of a month takes
     Backtest(backtest::BacktestBench),
     /// Serves canned answers.
@@ -97,6 +101,9 @@ enum Part {
     /// Runs beats without store and scheduler, or the same calls with hyper alone.
     #[command(hide = true)]
     Beats(beats::Beats),
+    /// Has pages open.
+    #[command(hide = true)]
+    Watching(viewers::Watching),
     /// Times pages from decision to receipt.
     #[command(hide = true)]
     Pages,
@@ -117,8 +124,14 @@ async fn start() -> ExitCode {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         anstream::eprintln!("a TLS provider was installed already");
     }
-    let end = match serin::cli::logging::start(None, false) {
-        Ok(_) => Box::pin(run(args)).await,
+    let logging = if matches!(args.part, Some(Part::Months(_))) {
+        queries::start();
+        Ok(())
+    } else {
+        serin::cli::logging::start(None, false).map(|_| ())
+    };
+    let end = match logging {
+        Ok(()) => Box::pin(run(args)).await,
         Err(error) => Err(error),
     };
     end.map_or_else(
@@ -141,6 +154,8 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Backtest(args)) => Box::pin(backtest::run(&args)).await?,
         Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,
+        Some(Part::Viewers(args)) => Box::pin(viewers::run(&args)).await?,
+        Some(Part::Watching(args)) => Box::pin(viewers::watch(args)).await?,
         Some(Part::Hour(args)) => Box::pin(hour::run(&args)).await?,
         Some(Part::Target) => target::run().await?,
         Some(Part::Fleet(load)) => anstream::println!("{}", fleet::run(load).await?),
