@@ -148,7 +148,7 @@ pub(crate) async fn all_alike(connection: &mut SqliteConnection, (monitors, days
     let since = (Utc::now() - TimeDelta::days(days.cast_signed())).timestamp_micros();
     let beats = "scheduled_at, kind, era, transport, fresh_connection, seen, outcome, reason, stage, elapsed, \
                  connect_elapsed, handshake_elapsed, tools_elapsed, config, lock, signals, source_count, \
-                 newest_source, newest_known";
+                 newest_source, newest_known, maintenance";
     let asks = "position, canary, variant, turn, elapsed, fresh_connection, verdict, reason, rank, list, scores, \
                 lengths, bytes, tokens, cache, self_reported";
     // The first has number 1. Its rows are set aside, so that nothing is read that is being written.
@@ -168,7 +168,8 @@ pub(crate) async fn all_alike(connection: &mut SqliteConnection, (monitors, days
          DELETE FROM days;
          INSERT OR IGNORE INTO days SELECT slot + o.number - 1 - (k * {KEPT_DAYS} << 32), up, down, unknown, maintenance, latencies, hours, asked, right_answers
              FROM blocks CROSS JOIN one_days CROSS JOIN pack_owners AS o;
-         INSERT INTO beat_packs SELECT slot + n, due, seen, up, data FROM one_packs CROSS JOIN others;
+         INSERT INTO beat_packs (slot, due, seen, up, data, apart)
+             SELECT slot + n, due, seen, up, data, apart FROM one_packs CROSS JOIN others;
          INSERT INTO beats (started_at, monitor, location, {beats})
              SELECT started_at, printf('monitor-%04d', n), location, {beats} FROM one_beats CROSS JOIN others;
          INSERT INTO asks (started_at, monitor, location, {asks})
