@@ -122,7 +122,7 @@ async fn people_sign_in_in_a_browser() {
     let (_provider, issuer) = started(&format!("{}/login/oidc/callback", running.url)).await;
     let sign_in = SignIn { provider: Some(declared(issuer)), ..users::of_each_role() };
     let public_url = running.url.clone();
-    running._fleet.send_replace(Arc::new(Fleet { sign_in, public_url, ..fixture::fleet(&[]) }));
+    running.fleet.send_replace(Arc::new(Fleet { sign_in, public_url, ..fixture::fleet(&[]) }));
     let mut node = Command::new("node");
     node.args(["login.mjs", &running.url, users::PASSWORD, "../../target/pages"]);
     node.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages")).kill_on_drop(true);
