@@ -9,7 +9,7 @@ const wrong = [];
 page.on("pageerror", (error) => wrong.push(`${page.url()}: ${error.message}`));
 await page.goto(url + "/");
 await fill(page, "#token", key);
-await submit(page, "form.login button");
+await submit(page, "#by-token button");
 
 // One of each kind is enough, two where they differ by what became of them.
 const KIND_MAX = 3;
