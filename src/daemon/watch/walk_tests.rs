@@ -431,7 +431,9 @@ impl Walk<'_> {
             let times = self.unheard.get_mut(&incident.id).unwrap();
             let is_held = held.iter().any(|hold| hold.0 == incident.id);
             let is_told = self.said.get(&incident.id).is_some_and(|said| !said.is_empty());
-            let is_shown = look.signals.contains(&incident.signal);
+            // What a window found calm again is about to end, though a beat that it holds may have failed.
+            let is_open = self.runtime.state.signal(incident.signal).phase == Phase::Open;
+            let is_shown = is_open && look.signals.contains(&incident.signal);
             *times = if is_held || is_told { 0 } else { *times + u32::from(is_shown) };
             assert!(*times < TOLD_WITHIN, "silence: {:?} {:#?}", incident.signal, self.story);
         }

@@ -49,6 +49,20 @@ pub(super) fn awaited(levels: &Levels) -> Vec<Condition> {
     AWAITED.into_iter().filter_map(of).collect()
 }
 
+impl OpenSignal {
+    /// Whether a verdict is waited for: once, and no longer than one takes. What may explain it comes and goes with it
+    /// otherwise, is never confirmed, and keeps it from everybody.
+    fn awaits_verdict(&mut self, may_be_explained: bool, now: DateTime<Utc>) -> bool {
+        if self.telling.is_held(now) {
+            self.awaits_since = None;
+        } else if may_be_explained {
+            self.awaits_since.get_or_insert(now);
+        }
+        let since = self.awaits_since.filter(|_| may_be_explained);
+        since.is_some_and(|since| (now - since).abs().to_std().is_ok_and(|waited| waited <= VERDICT_WITHIN))
+    }
+}
+
 impl MonitorState {
     /// Sets right what holds each open incident, and tells those that nobody was told of and nothing holds.
     pub(super) fn tell_open(&mut self, coming: &[Condition], beat: Beat<'_>, decisions: &mut Vec<Decision>) {
@@ -62,9 +76,10 @@ impl MonitorState {
                 continue;
             }
             let Some(incident) = self.incident(signal) else { continue };
-            let awaits_verdict = self.waits_for_verdict(&Condition::of(incident), coming, beat);
+            let may_be_explained = self.waits_for_verdict(&Condition::of(incident), coming, beat);
             let is_heard = is_heard(incident, beat.monitor, beat.routes);
             let Some(open) = self.open.get_mut(&signal) else { continue };
+            let awaits_verdict = open.awaits_verdict(may_be_explained, beat.now);
             let ended_now = |hold: &TellingHold| hold.ended_at == Some(beat.now);
             if !open.telling.is_held(beat.now) && !open.telling.holds.iter().any(ended_now) {
                 open.telling.still = open.telling.still.saturating_add(1);
