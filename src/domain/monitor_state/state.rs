@@ -87,7 +87,7 @@ pub(super) struct OpenSignal {
     /// When the first of them came.
     pub(super) drifts_since: Option<DateTime<Utc>>,
     /// Since when it waits for a verdict on what may explain it, as it does once; none: it does not yet.
-    pub(super) awaits_since: Option<DateTime<Utc>>,
+    pub(super) waits_since: Option<DateTime<Utc>>,
     /// Whether it was open when this process started.
     pub(super) resumed: bool,
     /// Whether anybody was told, and what holds it.
@@ -97,7 +97,7 @@ pub(super) struct OpenSignal {
 impl OpenSignal {
     /// An incident that nobody was told of yet.
     pub(super) fn new(incident: Incident) -> Self {
-        Self { incident, drift: 0, drifts_since: None, awaits_since: None, resumed: false, telling: Telling::default() }
+        Self { incident, drift: 0, drifts_since: None, waits_since: None, resumed: false, telling: Telling::default() }
     }
 
     /// People are told of it from now on.

@@ -52,13 +52,13 @@ pub(super) fn awaited(levels: &Levels) -> Vec<Condition> {
 impl OpenSignal {
     /// Whether a verdict is waited for: once, and no longer than one takes. What may explain it comes and goes with it
     /// otherwise, is never confirmed, and keeps it from everybody.
-    fn awaits_verdict(&mut self, may_be_explained: bool, now: DateTime<Utc>) -> bool {
+    fn waits(&mut self, may_be_explained: bool, now: DateTime<Utc>) -> bool {
         if self.telling.is_held(now) {
-            self.awaits_since = None;
+            self.waits_since = None;
         } else if may_be_explained {
-            self.awaits_since.get_or_insert(now);
+            self.waits_since.get_or_insert(now);
         }
-        let since = self.awaits_since.filter(|_| may_be_explained);
+        let since = self.waits_since.filter(|_| may_be_explained);
         since.is_some_and(|since| (now - since).abs().to_std().is_ok_and(|waited| waited <= VERDICT_WITHIN))
     }
 }
@@ -79,7 +79,7 @@ impl MonitorState {
             let may_be_explained = self.waits_for_verdict(&Condition::of(incident), coming, beat);
             let is_heard = is_heard(incident, beat.monitor, beat.routes);
             let Some(open) = self.open.get_mut(&signal) else { continue };
-            let awaits_verdict = open.awaits_verdict(may_be_explained, beat.now);
+            let awaits_verdict = open.waits(may_be_explained, beat.now);
             let ended_now = |hold: &TellingHold| hold.ended_at == Some(beat.now);
             if !open.telling.is_held(beat.now) && !open.telling.holds.iter().any(ended_now) {
                 open.telling.still = open.telling.still.saturating_add(1);
