@@ -19,6 +19,7 @@ use crate::config::check::checker::Unset;
 use crate::config::describe::lock;
 use crate::config::read::source::{self, ConfigSource};
 use crate::daemon::delivery_worker::DeliveryWorker;
+use crate::daemon::discovery::Discovery;
 use crate::daemon::firing_alerts::FiringAlerts;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Shares;
@@ -35,6 +36,7 @@ use crate::domain::schedule::Command;
 use crate::live::banner::Banner;
 use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
+use crate::net::document::Documents;
 use crate::probe::prober::Prober;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -180,6 +182,13 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         fleet: fleet_in_force,
         look: options.look,
     };
+    let discovery = Discovery {
+        context: context.clone(),
+        folder: reload.path.parent().unwrap_or(Path::new("")).to_owned(),
+        documents: Documents::new().context("no HTTP client can be made")?,
+        listings: Arc::clone(&web.listings),
+        look: Arc::clone(&reload.look),
+    };
     let scheduler = Scheduler::new(context.clone(), runtimes, probes);
     let beats = beats(scheduler, Arc::clone(&context.prober), wishes, shutdown.clone(), worker_stop.clone());
     let threads = BeatThreads::new(bunching::rate(&fleet))?;
@@ -187,6 +196,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("firing", firing.run(shutdown.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
+    tasks.spawn(named("discovery", discovery.run(shutdown.clone())));
     tasks.spawn(named("quiet", quiet_loop::run(context.clone(), silences, shutdown.clone())));
     tasks.spawn(named("drills", drills::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));

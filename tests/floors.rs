@@ -18,7 +18,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("probe", &["domain", "net", "untrusted_text", "tool_lists"]),
     // Past files are read to be weighed by, and texts of the past as they were.
     ("hindsight", &["domain", "config", "store", "probe"]),
-    ("daemon", &["domain", "live", "config", "tool_lists", "store", "probe", "deliver"]),
+    // Lists of servers that the file names are fetched as documents.
+    ("daemon", &["domain", "net", "live", "config", "tool_lists", "store", "probe", "deliver"]),
     ("web", &["domain", "live", "store", "deliver", "hindsight"]),
     ("app", &["domain", "net", "live", "config", "store", "probe", "deliver", "daemon", "web"]),
     ("cli", &["domain", "net", "config", "tool_lists", "store", "probe", "deliver", "hindsight", "app"]),
@@ -36,6 +37,7 @@ const INSIDE: &[(&str, &[&str])] = &[
             "drawn_view",
             "state",
             "quiets",
+            "listings",
             "banner",
             "glance",
             "process_metrics",

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, ack, backtest, backup, badge, bench, canary, check, deliveries, demo, drill, export, incidents, init, key,
-    logging, manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema, silence, status,
-    user, why,
+    accept, ack, backtest, backup, badge, bench, canary, check, deliveries, demo, discover, drill, export, incidents,
+    init, key, logging, manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema,
+    silence, status, user, why,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -45,6 +45,7 @@ enum Command {
     Why(why::WhyArgs),
     Ack(ack::AckArgs),
     Silence(silence::SilenceArgs),
+    Discover(discover::DiscoverArgs),
     Key(key::KeyArgs),
     User(user::UserArgs),
     Audit(key::AuditArgs),
@@ -93,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Why(args) => wait(why::run(args)),
         Command::Ack(args) => wait(ack::run(args)),
         Command::Silence(args) => wait(silence::run(args)),
+        Command::Discover(args) => wait(discover::run(args)),
         Command::Key(args) => wait(key::run(args)),
         Command::User(args) => user::run(args),
         Command::Audit(args) => wait(key::audit(args)),

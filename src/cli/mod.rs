@@ -28,6 +28,7 @@ pub(crate) mod ack;
 pub(crate) mod silence;
 pub(crate) mod key;
 pub(crate) mod user;
+pub(crate) mod discover;
 pub(crate) mod receiver;
 pub(crate) mod deliveries;
 pub(crate) mod badge;

@@ -293,6 +293,9 @@ async fn held_by(store: &Store, hold: &TellingHold) -> Result<(String, String), 
         HoldKind::Window => (format!("maintenance ({by})"), format!("maintenance {by}")),
         HoldKind::Parent if hold.explains() => (format!("{by} being down"), format!("{by}, which it depends on")),
         HoldKind::Parent => (format!("a look at {by}"), format!("a look at {by}, which it depends on")),
+        HoldKind::Quarantine => {
+            ("its quarantine".to_owned(), format!("quarantine: {by} listed it, and it had never worked"))
+        }
     })
 }
 

@@ -35,11 +35,17 @@ pub enum InternalAlert {
     ConfigRejected,
     /// Whoever watches Serin from outside cannot be reached.
     HeartbeatFailed,
+    /// A list of servers lost many at once; they are watched until somebody lets them go.
+    ListHeld,
+    /// A list of servers cannot be read, or not be kept.
+    ListUnread,
+    /// What a list names for a day has never worked; nobody was told of it otherwise.
+    NeverWorked,
 }
 
 impl InternalAlert {
     /// All of them, so that a test can go over each.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
@@ -55,6 +61,9 @@ impl InternalAlert {
         Self::DrillFailed,
         Self::ConfigRejected,
         Self::HeartbeatFailed,
+        Self::ListHeld,
+        Self::ListUnread,
+        Self::NeverWorked,
     ];
 
     /// What keeps Serin from writing; a write that succeeds ends them all.
@@ -83,6 +92,9 @@ impl InternalAlert {
             Self::DrillFailed => "drill_failed",
             Self::ConfigRejected => "config_rejected",
             Self::HeartbeatFailed => "heartbeat_failed",
+            Self::ListHeld => "list_held",
+            Self::ListUnread => "list_unread",
+            Self::NeverWorked => "never_worked",
         }
     }
 
@@ -108,6 +120,13 @@ impl InternalAlert {
             Self::DrillFailed => "a drill was not accepted: a page to that receiver would not arrive in time",
             Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
             Self::HeartbeatFailed => "the heartbeat does not get through: whoever watches Serin will believe it dead",
+            Self::ListHeld => "a list of servers lost many at once: they are watched on until somebody lets them go",
+            Self::ListUnread => {
+                "a list of servers cannot be read: the last good one counts, and new servers are not seen"
+            }
+            Self::NeverWorked => {
+                "what a list names for a day has never worked, and is in quarantine: nobody is told of it"
+            }
         }
     }
 
@@ -135,6 +154,11 @@ impl InternalAlert {
             }
             Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
             Self::HeartbeatFailed => "a heartbeat is answered with 2xx again; see `heartbeat` in the file",
+            Self::ListHeld => {
+                "the list names them again, or `serin discover accept SOURCE` lets them go, if they are meant to be gone"
+            }
+            Self::ListUnread => "the list is read and kept again; `serin discover list` says what is wrong with it",
+            Self::NeverWorked => "it works, or is off the list; `serin probe ID` says what is wrong with it",
         }
     }
 

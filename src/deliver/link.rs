@@ -10,7 +10,7 @@ use reqwest::{Client, Method, Response, StatusCode, Url};
 
 use crate::deliver::trust;
 use crate::deliver::webhook::{ending, guarded_url, networks};
-use crate::domain::fleet::Network;
+use crate::domain::network::Network;
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::secret::{Address, Secret};
 

@@ -14,7 +14,7 @@ use crate::deliver::message::Message;
 use crate::deliver::plain;
 use crate::deliver::services::slack;
 use crate::deliver::webhook::{Post, PostTo, Proof, WebhookClient};
-use crate::domain::fleet::Network;
+use crate::domain::network::Network;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::reason::Severity;
 use crate::domain::secret::{Address, Secret};

@@ -109,7 +109,8 @@ mod tests {
     use crate::deliver::attempt::Frozen;
     use crate::deliver::channel::ChannelSender;
     use crate::deliver::services::samples::opened;
-    use crate::domain::fleet::{Fleet, Network};
+    use crate::domain::fleet::Fleet;
+    use crate::domain::network::Network;
     use crate::domain::paging::delivery::AttemptEnd;
     use crate::domain::receiver::{Channel, Receiver, Smtp, SmtpTls};
     use crate::domain::secret::{Address, Secret};

@@ -48,6 +48,11 @@ pub struct ToolsState {
 }
 
 impl ToolsState {
+    /// Whether a list was ever seen: of a list that was not stable yet, since Serin started.
+    pub const fn saw_a_list(&self) -> bool {
+        self.baseline.is_some() || self.candidate.is_some()
+    }
+
     /// Takes in a list while there is no baseline; true when it has just become the baseline, or completed one.
     pub fn settle(&mut self, seen: &ToolsSeen, now: DateTime<Utc>) -> bool {
         if let Some(baseline) = &mut self.baseline {

@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
+use crate::domain::discovery::Discovery;
 use crate::domain::drills::ScheduledDrill;
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::network::Network;
 use crate::domain::reason::FailureReason;
 use crate::domain::receiver::{Receiver, Smtp};
 use crate::domain::route::Route;
@@ -40,6 +42,8 @@ pub struct Fleet {
     pub drills: Vec<ScheduledDrill>,
     /// What everybody may see; none: nothing.
     pub status_page: Option<StatusPage>,
+    /// Lists that others keep, whose servers are watched without being written down.
+    pub discovery: Discovery,
     /// Names of receivers that hear of Serin's own trouble, directly and without database or outbox.
     pub internal: Vec<String>,
     /// Where messages send people: the team's own pages, else Serin's.
@@ -199,10 +203,6 @@ pub struct Heartbeat {
     /// Whether it is a POST; else a GET.
     pub post: bool,
 }
-
-/// A block of addresses in CIDR form, such as `10.20.0.0/16`; `config` has checked it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Network(pub String);
 
 #[cfg(test)]
 mod tests {

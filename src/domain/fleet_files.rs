@@ -28,6 +28,8 @@ pub struct FleetFile {
 pub enum FleetFileKind {
     /// It declares.
     Yaml,
+    /// It declares what a source of `discover:` lists; Serin wrote it itself.
+    Discovered,
     /// It holds canaries, one a line.
     Golden,
     /// It holds what is pinned.
@@ -50,6 +52,7 @@ impl FleetFileKind {
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Yaml => "yaml",
+            Self::Discovered => "discovered",
             Self::Golden => "golden",
             Self::Lock => "lock",
         }
@@ -57,7 +60,7 @@ impl FleetFileKind {
 
     /// What a stored word stands for.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Yaml, Self::Golden, Self::Lock].into_iter().find(|kind| kind.slug() == slug)
+        [Self::Yaml, Self::Discovered, Self::Golden, Self::Lock].into_iter().find(|kind| kind.slug() == slug)
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod protocol;
 pub mod secret;
+pub mod network;
 pub mod rules;
 pub mod wanted;
 pub(crate) mod wildcards;
@@ -22,6 +23,7 @@ pub mod recurrence;
 pub mod maintenance;
 pub mod drills;
 pub mod status_page;
+pub mod discovery;
 pub mod runbooks;
 pub mod api_key;
 pub mod audit;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::depends_on::Parent;
+use crate::domain::discovery::Discovered;
 use crate::domain::near_miss::NearMiss;
 use crate::domain::pinned::{Pinned, PinnedCanary};
 use crate::domain::protocol::{Era, Transport};
@@ -65,6 +66,8 @@ pub struct Monitor {
     pub caps: Caps,
     /// By what owners know our probes; one for the whole fleet.
     pub identity: Option<Arc<ProbeIdentity>>,
+    /// The list that names it; none where a person wrote it down.
+    pub discovered: Option<Box<Discovered>>,
     /// The server's own health addresses.
     pub health: Vec<Address>,
     /// How its search tool is called and read.
@@ -105,6 +108,7 @@ impl Monitor {
             auth: Auth::default(),
             caps: Caps::default(),
             identity: None,
+            discovered: None,
             health: Vec::new(),
             search: Search::default(),
             canaries: Vec::new(),

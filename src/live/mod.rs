@@ -8,6 +8,7 @@ pub mod drill_metrics;
 pub mod footprint;
 pub mod banner;
 pub mod quiets;
+pub mod listings;
 pub mod glance;
 pub mod state;
 pub(crate) mod drawn_view;

@@ -69,7 +69,7 @@ impl Connector {
         let fail = |(trouble, detail), times| ConnectError { trouble, detail, times };
         let addresses = first_hop(target, (deadline, &mut *alarm)).await.map_err(|why| fail(why, times))?;
         times.name = Some(started.elapsed());
-        guarded(&addresses, guard).map_err(|why| fail(why, times))?;
+        guarded(&addresses, guard.or(target.guard())).map_err(|why| fail(why, times))?;
         let (tcp, notes) =
             reached(target, &addresses, (deadline, &mut *alarm)).await.map_err(|why| fail(why, times))?;
         times.connect = Some(started.elapsed());

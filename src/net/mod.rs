@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of MCP or of webhooks. Which addresses may be talked to, and which roots are trusted, says
 //! `serin-outbound`. Read `files` and `connect_failure`, then `trust`, then `proxy`, then `target`, then
-//! `stream` and `alarm`, then `connect`.
+//! `stream` and `alarm`, then `connect`; beside it `document`, for lists that the file names.
 
 pub(crate) mod files;
 
@@ -19,3 +19,5 @@ pub(crate) mod stream;
 pub(crate) mod alarm;
 
 pub(crate) mod connect;
+
+pub(crate) mod document;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
@@ -24,6 +25,7 @@ pub(crate) struct Target {
     anew: bool,
     proxy: Option<Arc<Proxy>>,
     tls: Option<Arc<Tls>>,
+    guard: Option<Arc<[IpNet]>>,
 }
 
 #[derive(Debug)]
@@ -49,13 +51,24 @@ impl Target {
         let usual = if tls_name.is_some() { 443 } else { 80 };
         let authority = if port == usual { host.to_string() } else { format!("{host}:{port}") };
         let place = Arc::new(Place { host, port, tls_name, authority });
-        Some(Self { place, anew: false, proxy: None, tls: None })
+        Some(Self { place, anew: false, proxy: None, tls: None, guard: None })
     }
 
     /// The same, through a proxy.
     #[must_use]
     pub(crate) fn through(self, proxy: Proxy) -> Self {
         Self { proxy: Some(Arc::new(proxy)), ..self }
+    }
+
+    /// The same, reached at a public address only, or in these networks: nobody wrote it down.
+    #[must_use]
+    pub(crate) fn guarded(self, allow: Vec<IpNet>) -> Self {
+        Self { guard: Some(allow.into()), ..self }
+    }
+
+    /// The networks in private space that it may be in; none: it may be anywhere.
+    pub(super) fn guard(&self) -> Option<&[IpNet]> {
+        self.guard.as_deref()
     }
 
     /// The same, with a TLS configuration of its own.

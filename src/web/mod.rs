@@ -5,7 +5,7 @@
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `sessions` (who is let in), `passwords` and `oidc` (by name), `admitted` and `guard` (what is asked at the
 //! door), `format` and `draw` (figures and shapes), `ranges`, `bars` (on `kept_cells`; the last hours and days of many monitors), `past` and `canary_past` (what a monitor did over days), `pages`, the API
-//! (`monitors` with `canaries`, `incidents`, `silences`, `receivers` with `drills`, `ledger`, `replay`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `public` (what everybody may see), `source` (whom a request is from),
+//! (`monitors` with `canaries`, `incidents`, `silences`, `receivers` with `drills`, `ledger`, `replay`, `tools`, `history`, `transcripts`, `status`, `listings`), `agents` (what they ask by MCP), `public` (what everybody may see), `source` (whom a request is from),
 //! `connections` (who may be connected), `starting` (before there is anything to show), and on top `router` and `serve`.
 
 pub mod state;
@@ -41,6 +41,7 @@ pub(crate) mod monitors;
 pub(crate) mod incidents;
 pub(crate) mod silences;
 pub(crate) mod keys;
+pub(crate) mod listings;
 pub(crate) mod drills;
 pub(crate) mod receivers;
 pub(crate) mod ledger;

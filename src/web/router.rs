@@ -18,8 +18,8 @@ use crate::web::pages::{
 };
 use crate::web::state::WebState;
 use crate::web::{
-    agents, assets, audit, canary_ranks, events, forms, guard, history, incidents, keys, ledger, metrics, monitors,
-    openapi, problem, public, ready, receivers, replay, silences, status, tools, transcripts, why,
+    agents, assets, audit, canary_ranks, events, forms, guard, history, incidents, keys, ledger, listings, metrics,
+    monitors, openapi, problem, public, ready, receivers, replay, silences, status, tools, transcripts, why,
 };
 
 /// Forms and API bodies are a few words.
@@ -112,6 +112,8 @@ fn api_routes() -> Router<WebState> {
         .route("/receivers", get(receivers::list))
         .route("/silences", get(silences::list).post(silences::add))
         .route("/silences/{id}/end", post(silences::end))
+        .route("/discover", get(listings::list))
+        .route("/discover/{source}/accept", post(listings::accept))
         .route("/keys", get(keys::list).post(keys::add))
         .route("/keys/{id}/end", post(keys::end))
         .route("/audit", get(audit::list))

@@ -18,6 +18,7 @@ use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::schedule::Command;
 use crate::domain::secret::Secret;
 use crate::domain::tools::Listing;
+use crate::live::listings::Listings;
 use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
 use crate::store::Store;
@@ -76,6 +77,8 @@ pub struct WebState {
     pub marks: PublicMarks,
     /// What is quiet; without the loop's handle nothing is.
     pub quiets: Arc<Quiets>,
+    /// How the lists of `discover:` stand; without the loop's handle there is none.
+    pub listings: Arc<Listings>,
     /// The keys of the API that are live.
     pub keys: Arc<KeyRing>,
     /// What was refused to whom of late.
@@ -121,6 +124,7 @@ impl WebState {
             // Until it is told the one of the database, a key that nobody knows.
             marks: PublicMarks::new(rand::random()),
             quiets: Arc::default(),
+            listings: Arc::default(),
             keys: Arc::default(),
             refusals: Arc::default(),
             config: Arc::from(Path::new("monitors.yaml")),

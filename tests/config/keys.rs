@@ -110,6 +110,7 @@ fn values(at: &Value, pointer: &str, path: &str, key: &str, found: &mut Vec<Writ
 fn others(value: &Value) -> Vec<Value> {
     const WORDS: &[&str] = &[
         "page",
+        "drop",
         "ticket",
         "auto",
         "warn",

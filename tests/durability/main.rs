@@ -5,7 +5,7 @@
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`,
 //! `kills_held`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`, `waiting`, `moved`, `truth`, `clock`, `clock_telling`, `hanging`, `volume`,
-//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`,
+//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`, `discovery`,
 //! and the forms in which it is installed: `systemd`, `image`, `examples`.
 
 mod stage;
@@ -33,6 +33,7 @@ mod hardened;
 mod files;
 mod ending;
 mod lists;
+mod discovery;
 mod systemd;
 mod image;
 mod examples;

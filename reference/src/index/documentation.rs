@@ -10,6 +10,7 @@ macro_rules! documentation {
 documentation! {
     "README.md" => "../../../README.md",
     "docs/channels.md" => "../../../docs/channels.md",
+    "docs/discovery.md" => "../../../docs/discovery.md",
     "docs/install.md" => "../../../docs/install.md",
     "docs/keys.md" => "../../../docs/keys.md",
     "docs/measured.md" => "../../../docs/measured.md",

@@ -46,6 +46,8 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
         caps,
         // How Serin names itself is nothing of the monitor's: its history goes on when the secret is rotated.
         identity: _,
+        // Whoever lists it, and whether it still is on the list: the monitor is the same one.
+        discovered: _,
         health,
         search,
         canaries,

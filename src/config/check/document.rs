@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::coverage;
+use crate::config::check::discover;
+use crate::config::check::discovered;
 use crate::config::check::drills;
 use crate::config::check::including;
 use crate::config::check::keys;
@@ -25,7 +27,9 @@ use crate::config::check::users::UsersRead;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue, Tree};
 use crate::config::read::source::ConfigSource;
+use crate::domain::discovery::Discovery;
 use crate::domain::fleet::{Fleet, Provenance};
+use crate::domain::fleet_files::FleetFileKind;
 
 /// Keys starting with `x-`; each key of the file is compared with each of them.
 const EXTENSIONS_MAX: usize = 200;
@@ -56,17 +60,24 @@ pub(in crate::config) fn document(
     };
     let receivers = receivers::receivers(checker, everywhere("receivers"), has_smtp);
     let defaults = monitors::defaults(checker, node("defaults"));
-    let declared: Vec<&MapEntry<'_>> = everywhere("monitors").collect();
-    let mut monitors = monitors::monitors(checker, &declared, &defaults);
-    if declared.is_empty() {
+    let discover = discover::discover(checker, first.get("discover"));
+    let of_a_list = |nth: usize| {
+        let file = nth.checked_sub(1).and_then(|nth| source.included.get(nth))?;
+        let id = file.path.file_stem().filter(|_| file.kind == FleetFileKind::Discovered)?.to_str()?;
+        discover.sources.iter().find(|source| source.id == id)
+    };
+    let sections = files.iter().enumerate();
+    let sections = sections.filter_map(|(nth, fields)| Some((fields.as_ref()?.get("monitors")?, of_a_list(nth))));
+    let (listed, declared): (Vec<_>, Vec<_>) = sections.partition(|(_, of)| of.is_some());
+    let declared: Vec<&MapEntry<'_>> = declared.into_iter().map(|(entry, _)| entry).collect();
+    let others = first.get("discover").is_some();
+    let mut monitors = monitors::monitors(checker, &declared, &defaults, others);
+    if declared.is_empty() && !others {
         let mend = "a list with at least one monitor: `- { id: docs, url: … }`";
         match first.get("include") {
             Some(entry) => checker.report(Diagnostic::new(entry.place, "no file declares 'monitors'").help(mend)),
             None => checker.missing("the file", TOP, "monitors", mend),
         }
-    }
-    for monitor in &mut monitors.list {
-        Arc::make_mut(monitor).identity.clone_from(&process.identity);
     }
     let in_order = routes_in_order(&files, source);
     let routes = routes::routes(checker, &in_order, &receivers, &monitors.places);
@@ -86,6 +97,11 @@ pub(in crate::config) fn document(
         coverage::coverage(checker, &routes, &monitors, (top, process.settings.refuses_unrouted));
         receivers.unused(checker, &routes, &process.internal);
     }
+    // Last, and named by nothing above: what comes and goes by itself may not decide whether the file is right.
+    let sources = discovered::discovered(checker, &mut monitors, &listed, (&defaults, &discover));
+    for monitor in &mut monitors.list {
+        Arc::make_mut(monitor).identity.clone_from(&process.identity);
+    }
     let MonitorsRead { list, runbooks: own, .. } = monitors;
     runbooks.monitors = own;
     let fleet = Fleet {
@@ -97,6 +113,7 @@ pub(in crate::config) fn document(
         maintenance,
         drills,
         status_page,
+        discovery: Discovery { folder: discover.folder, sources },
         internal: process.internal.into_iter().map(|(name, _)| name).collect(),
         runbooks,
         allow_private: process.allow_private,

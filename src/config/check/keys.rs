@@ -99,6 +99,44 @@ const KEYS: &[(&str, &str)] = &[
     ("runbooks.labels", "For monitors that carry a label, whatever failed; the first named label counts."),
     ("runbooks.labels.*", "For the values of this label."),
     ("runbooks.labels.*.*", "Where the label has this value."),
+    ("discover", "Monitors that nobody writes down: lists of servers that others keep."),
+    (
+        "discover.folder",
+        "Where Serin keeps the last good list of each source, relative to this file. Default discovered.",
+    ),
+    ("discover.from", "The sources."),
+    ("discover.from.id", "The source's name; ids of its monitors begin with it."),
+    ("discover.from.http_sd", "An address that answers in the format of Prometheus' HTTP service discovery."),
+    ("discover.from.http_sd.url", "Where it is."),
+    ("discover.from.http_sd.bearer", "The token it wants: `${env:NAME}` or `${file:/path}`."),
+    ("discover.from.file_sd", "Files in the format of Prometheus' file-based service discovery, by globs; JSON."),
+    ("discover.from.every", "How often the list is read. Default 60s."),
+    (
+        "discover.from.hosts",
+        "Hosts that a listed server may have, such as `*.example.org`; without it any. A template with credentials needs it; over plain HTTP they go only to a host that is written with `http://` before it.",
+    ),
+    (
+        "discover.from.allow_private",
+        "Networks in private space in which a listed server may be, such as 10.20.0.0/16; without it none.",
+    ),
+    ("discover.from.relabel", "What becomes of labels, in order, as Prometheus' relabel_config says it."),
+    ("discover.from.relabel.action", "What the rule does: keep, drop or replace. Default replace."),
+    ("discover.from.relabel.source_labels", "The labels whose values it looks at, put together."),
+    ("discover.from.relabel.separator", "What stands between them. Default `;`."),
+    ("discover.from.relabel.regex", "What the whole of that has to match (crate regex). Default `(.*)`."),
+    (
+        "discover.from.relabel.target_label",
+        "The label that `replace` sets; `__id__`, `__name__`, `__scheme__`, `__path__` and `__address__` say what is watched.",
+    ),
+    (
+        "discover.from.relabel.replacement",
+        "Its value; `$1` is the first group, and nothing takes the label away. Default `$1`.",
+    ),
+    (
+        "discover.from.gone_after",
+        "How long a server that fails stays watched after it is gone from the list. Default 24h.",
+    ),
+    ("discover.from.monitor", "What each of its monitors has, as under `monitors`."),
     ("receivers", "Who can be told, by name."),
     ("receivers.*", "How one receiver is reached: by webhook, by email, or in a service that the team uses already."),
     ("receivers.*.webhook", "A webhook after Standard Webhooks."),
@@ -555,7 +593,8 @@ pub(in crate::config) fn about(path: &str) -> Option<String> {
         return Some(format!("Runbook where the reason is of the layer: {}.", layer.title()));
     }
     let of = |path: &str| KEYS.iter().find(|(known, _)| *known == path).map(|(_, about)| (*about).to_owned());
-    of(path).or_else(|| of(&format!("monitors.{}", path.strip_prefix("defaults.")?)))
+    let of_monitor = path.strip_prefix("defaults.").or_else(|| path.strip_prefix("discover.from.monitor."));
+    of(path).or_else(|| of(&format!("monitors.{}", of_monitor?)))
 }
 
 fn split(path: &'static str) -> (&'static str, &'static str) {

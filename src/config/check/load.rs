@@ -14,6 +14,7 @@ use crate::config::read::lock_files::LockFile;
 use crate::config::read::source::ConfigSource;
 use crate::config::read::tree::{self, Budget};
 use crate::domain::fleet::{Fleet, IncludedFile, Provenance};
+use crate::domain::fleet_files::FleetFileKind;
 
 /// A file that was found valid.
 #[derive(Debug, Clone)]
@@ -59,7 +60,8 @@ pub fn load(
             found.add(diagnostic.help("save the file as UTF-8"));
         }
     }
-    let (yaml, golden) = texts[..declaring].split_at(1 + source.included.iter().filter(|file| !file.is_golden).count());
+    let (yaml, golden) = texts[..declaring]
+        .split_at(1 + source.included.iter().filter(|file| file.kind != FleetFileKind::Golden).count());
     let mut trees = Vec::with_capacity(yaml.len());
     if found.errors() == 0 {
         let mut budget = Budget::default();

@@ -2,7 +2,7 @@
 //!
 //! Read `keys` (what may stand where), `golden` (canaries in files of their own), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
 //! files together), then the sections: `process`, `receivers` with `webhook_body`, `routes`, `recurrence` (what comes again and again), `maintenance`, `drills`, `status_page` (what everybody may see), `coverage` (whether anybody hears), `layers` (defaults beneath a monitor),
-//! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `near_misses`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `depends_on`, `runbooks`, `monitors`, `heartbeat`, `logging`; `pinned` (the locks beside them); last
+//! `answer_text`, `search`, `quality_checks`, `rules`, `forbidden_sources`, `wordings`, `near_misses`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `replicas`, `depends_on`, `runbooks`, `monitors`, `discover` (lists that others keep, and their templates), `discovered` (what they bring in), `heartbeat`, `logging`; `pinned` (the locks beside them); last
 //! `definition`.
 
 pub(super) mod keys;
@@ -31,6 +31,8 @@ pub(super) mod replicas;
 pub(super) mod depends_on;
 pub(super) mod runbooks;
 pub(super) mod monitors;
+pub(super) mod discover;
+pub(super) mod discovered;
 pub(super) mod webhook_body;
 pub(super) mod grouping;
 pub(super) mod receivers;

@@ -27,9 +27,9 @@ use crate::domain::secret::Address;
 use crate::domain::wording::as_written;
 
 /// What one Serin is built for (DESIGN §10).
-const MONITORS_MAX: usize = 50_000;
+pub(super) const MONITORS_MAX: usize = 50_000;
 /// Canaries of a whole fleet; an alias could otherwise multiply one list by every monitor.
-const FLEET_CANARIES_MAX: usize = 1_000_000;
+pub(super) const FLEET_CANARIES_MAX: usize = 1_000_000;
 /// Each one is a request in every beat.
 const HEALTH_MAX: usize = 8;
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
@@ -74,17 +74,19 @@ pub(in crate::config) fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Optio
     Defaults { fields: Some(fields), search, caps, rules }
 }
 
-/// Reads the `monitors:` of all files.
+/// Reads the `monitors:` of all files that people write. `others` says whether more come from elsewhere.
 pub(in crate::config) fn monitors(
     checker: &mut Checker<'_>,
     sections: &[&MapEntry<'_>],
     defaults: &Defaults<'_, '_>,
+    others: bool,
 ) -> MonitorsRead {
     let mut found = MonitorsRead::default();
     let errors = checker.found.errors();
     let items: Vec<_> =
         sections.iter().filter_map(|entry| checker.list("'monitors'", &entry.value)).flatten().collect();
-    if let Some(entry) = sections.first().filter(|_| items.is_empty() && checker.found.errors() == errors) {
+    let is_empty = items.is_empty() && !others && checker.found.errors() == errors;
+    if let Some(entry) = sections.first().filter(|_| is_empty) {
         let diagnostic = Diagnostic::new(entry.value.place, "no monitor is declared");
         checker.report(diagnostic.help("add one: `- { id: docs, url: https://docs.example.org/mcp }`"));
     }
@@ -126,7 +128,7 @@ pub(in crate::config) fn monitors(
 }
 
 /// The monitor's id, unless it is missing, ill-shaped or taken.
-fn identity(
+pub(super) fn identity(
     checker: &mut Checker<'_>,
     fields: Fields<'_, '_>,
     places: &mut HashMap<String, TextSpan>,
@@ -146,7 +148,7 @@ fn identity(
     Some(id)
 }
 
-fn monitor(
+pub(super) fn monitor(
     checker: &mut Checker<'_>,
     what: &str,
     id: Option<String>,
@@ -156,7 +158,7 @@ fn monitor(
     let reached = reach::reach(checker, what, fields, Layers::new(Some(fields), defaults.fields));
     let url = reached.as_ref().map(|(url, _)| url);
     let name = fields.get("name").and_then(|entry| checker.text(format_args!("the name of {what}"), &entry.value));
-    let labels = fields.get("labels").map(|entry| labels(checker, what, &entry.value)).unwrap_or_default();
+    let labels = fields.both("labels").flat_map(|entry| labels(checker, what, &entry.value)).collect();
     let auth = fields.get("auth").map(|entry| auth::auth(checker, what, &entry.value, url)).unwrap_or_default();
     let health = fields.get("health").map(|entry| health(checker, what, entry)).unwrap_or_default();
     let pace = pace(checker, Layers::new(Some(fields), defaults.fields));
@@ -198,6 +200,7 @@ fn monitor(
         auth,
         caps: caps::caps(checker, cap_layers),
         identity: None,
+        discovered: None,
         health,
         search: read.search,
         canaries,

@@ -18,8 +18,9 @@ use crate::config::check::retention::retention;
 use crate::config::check::users::{self, UsersRead};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node};
-use crate::domain::fleet::{Control, Heartbeat, Network, Retention};
+use crate::domain::fleet::{Control, Heartbeat, Retention};
 use crate::domain::monitor::ProbeIdentity;
+use crate::domain::network::Network;
 use crate::domain::receiver::{Smtp, SmtpTls};
 use crate::domain::secret::Secret;
 use crate::domain::sign_in::SignIn;
@@ -305,7 +306,7 @@ pub(in crate::config) fn mailbox(checker: &mut Checker<'_>, what: &str, node: &N
     Some(text)
 }
 
-fn networks(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Network> {
+pub(in crate::config) fn networks(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Network> {
     let items = checker.list("'allow_private'", node).unwrap_or_default();
     let mut found = Vec::new();
     for item in items.iter().take(LIST_ITEMS_MAX) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::check::definition;
+use crate::domain::discovery::{Discovery, Source};
 use crate::domain::drills::ScheduledDrill;
 use crate::domain::fleet::Fleet;
 use crate::domain::maintenance::MaintenanceWindow;
@@ -79,6 +80,12 @@ impl Changed {
     }
 }
 
+/// Where a source stands in the file is no part of it.
+fn unplaced_sources(discovery: &Discovery) -> Discovery {
+    let sources = discovery.sources.iter().map(|source| Source { line: 0, ..source.clone() });
+    Discovery { sources: sources.collect(), ..discovery.clone() }
+}
+
 /// The keys outside of monitors, receivers and routes by which a fleet differs from what it was.
 pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
     let Fleet {
@@ -90,6 +97,7 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         maintenance,
         drills,
         status_page,
+        discovery,
         internal,
         runbooks,
         allow_private,
@@ -120,6 +128,7 @@ pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
             page
         })
     };
+    keys.unless("discover", &unplaced_sources(discovery), &unplaced_sources(&new.discovery));
     keys.unless("status", &unplaced(status_page), &unplaced(&new.status_page));
     keys.unless("serin.internal", internal, &new.internal);
     keys.unless("serin.allow_private", allow_private, &new.allow_private);

@@ -4,3 +4,4 @@ pub mod schema;
 pub(crate) mod changes;
 pub mod plan;
 pub mod lock;
+pub mod listed_file;

@@ -108,6 +108,14 @@ pub(in crate::config) struct Collector {
     pub redactions: Vec<Range<usize>>,
 }
 
+/// A moment of a [`Collector`].
+#[derive(Debug, Clone, Copy)]
+pub(in crate::config) struct CollectorMark {
+    kept: usize,
+    dropped: usize,
+    errors: usize,
+}
+
 impl Collector {
     /// Takes a fault, unless it is known already.
     pub(in crate::config) fn add(&mut self, diagnostic: Diagnostic) {
@@ -118,6 +126,24 @@ impl Collector {
             self.errors += usize::from(!diagnostic.warning);
             self.diagnostics.push(diagnostic);
         }
+    }
+
+    /// Where it stands, to take back what comes.
+    pub(in crate::config) fn mark(&self) -> CollectorMark {
+        CollectorMark { kept: self.diagnostics.len(), dropped: self.dropped, errors: self.errors }
+    }
+
+    /// Takes back everything since; answers with the first fault among it, in its own words.
+    pub(in crate::config) fn take_back(&mut self, mark: CollectorMark) -> Option<String> {
+        let mut first = (self.errors > mark.errors).then(|| "it has faults".to_owned());
+        for diagnostic in self.diagnostics.drain(mark.kept..).rev() {
+            self.seen.remove(&(diagnostic.at, diagnostic.message.clone()));
+            if !diagnostic.warning {
+                first = Some(diagnostic.message);
+            }
+        }
+        (self.dropped, self.errors) = (mark.dropped, mark.errors);
+        first
     }
 
     /// Faults so far that refuse the file.

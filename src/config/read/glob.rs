@@ -65,6 +65,18 @@ pub(in crate::config) fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf
     Ok(files)
 }
 
+/// The same for whoever is no part of the file: none where nothing matches a wildcard.
+///
+/// # Errors
+/// Why it stands for nothing, in one line.
+pub fn files(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, String> {
+    match expand(folder, glob) {
+        Ok(files) => Ok(files),
+        Err(Nothing::NotThere(..)) if is_pattern(glob) => Ok(Vec::new()),
+        Err(Nothing::NotThere(why, _) | Nothing::ValueShape(why, _)) => Err(why),
+    }
+}
+
 struct GlobSearch {
     left: usize,
     found: Vec<PathBuf>,

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 
 use crate::config::read::bytes::{self, FILE_BYTES_MAX, ReadError};
 use crate::config::read::diagnostic::{Collector, Text};
+use crate::config::read::discovered::{self, DISCOVER};
 use crate::config::read::glob::{self, Nothing};
 use crate::config::read::node::{Node, NodeValue};
 use crate::config::read::tree::{self, Budget};
+use crate::domain::fleet_files::FleetFileKind;
 
 /// Files of one fleet: a team each, and ten times as many.
 const FILES_MAX: usize = 2_000;
@@ -37,8 +39,8 @@ pub struct Included {
     pub bytes: Vec<u8>,
     /// The file that includes it: 0 is the first one, others count from 1.
     pub by: usize,
-    /// Whether it holds canaries, a JSON object a line, and no YAML. Such files come behind all others.
-    pub is_golden: bool,
+    /// What it holds. Golden sets, which are no YAML, come behind all others.
+    pub kind: FleetFileKind,
 }
 
 /// A golden set that a file names for its canaries.
@@ -74,6 +76,8 @@ pub(in crate::config) struct Named {
     globs: Vec<String>,
     golden: Vec<String>,
     users: Option<String>,
+    /// Where the lists of `discover:` are kept, and the ids of its sources.
+    discovered: (String, Vec<String>),
 }
 
 /// Everything that the first file leads to.
@@ -117,6 +121,7 @@ pub(in crate::config) fn gather(path: &Path, name: &str, bytes: &[u8], memo: &mu
     let named = gatherer.named(bytes);
     gatherer.follow(0, path, &named, 1);
     gatherer.found.users.clone_from(&named.users);
+    gatherer.read_discovered(&named);
     gatherer.read_golden(path);
     let Gatherer { fresh, found, .. } = gatherer;
     *memo = fresh;
@@ -178,7 +183,7 @@ impl Gatherer<'_> {
                 Ok(bytes) => {
                     self.bytes_left -= bytes.len() as u64;
                     let (name, named) = (self.name(&path), self.named(&bytes));
-                    self.found.files.push(Included { path: path.clone(), name, bytes, by, is_golden: false });
+                    self.found.files.push(Included { path: path.clone(), name, bytes, by, kind: FleetFileKind::Yaml });
                     self.follow(self.found.files.len(), &path, &named, depth + 1);
                 }
                 Err(ReadError::TooLarge { .. }) => {
@@ -195,6 +200,18 @@ impl Gatherer<'_> {
             }
         }
         said
+    }
+
+    /// Reads what sources of the first file listed when they were last asked; one that was never asked has no file.
+    fn read_discovered(&mut self, named: &Named) {
+        let (kept_in, sources) = &named.discovered;
+        for source in sources {
+            let path = discovered::path(&self.folder, kept_in, source);
+            let Ok(bytes) = bytes::read_bytes(&path, self.bytes_left) else { continue };
+            self.bytes_left -= bytes.len() as u64;
+            let name = self.name(&path);
+            self.found.files.push(Included { path, name, bytes, by: 0, kind: FleetFileKind::Discovered });
+        }
     }
 
     fn name(&self, path: &Path) -> String {
@@ -241,14 +258,15 @@ impl Gatherer<'_> {
         })?;
         self.bytes_left -= bytes.len() as u64;
         let name = self.name(&path);
-        self.found.files.push(Included { path, name, bytes, by, is_golden: true });
+        self.found.files.push(Included { path, name, bytes, by, kind: FleetFileKind::Golden });
         Ok(self.found.files.len())
     }
 
     /// What a file names, as far as it can be read.
     fn named(&mut self, bytes: &[u8]) -> Named {
         let holds = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
-        if !holds(b"include") && !holds(b"users") && !holds(GOLDEN_ENDING.as_bytes()) {
+        let words = [&b"include"[..], b"users", DISCOVER.as_bytes(), GOLDEN_ENDING.as_bytes()];
+        if !words.into_iter().any(holds) {
             return Named::default();
         }
         let key = bytes::hash(bytes);
@@ -281,7 +299,8 @@ fn named_by(bytes: &[u8]) -> Named {
     let canaries = monitors.filter_map(|monitor| monitor.get("canaries")).flat_map(Node::items);
     let golden: BTreeSet<String> = canaries.filter_map(|item| item.get("file")).map(text).collect();
     let users = tree.root.get("serin").and_then(|serin| serin.get("users")?.get("file")).map(text);
-    Named { globs, users, golden: golden.into_iter().filter(|name| name.ends_with(GOLDEN_ENDING)).collect() }
+    let golden = golden.into_iter().filter(|name| name.ends_with(GOLDEN_ENDING)).collect();
+    Named { globs, golden, users, discovered: discovered::named(&tree.root) }
 }
 
 /// A file's bytes as text, without the mark that some editors set at its start.

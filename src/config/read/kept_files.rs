@@ -17,7 +17,7 @@ impl ConfigSource {
         let included = self.included.iter().map(|file| FleetFile {
             name: file.name.clone(),
             text: text(&file.bytes),
-            kind: if file.is_golden { FleetFileKind::Golden } else { FleetFileKind::Yaml },
+            kind: file.kind,
             of: vec![file.by],
         });
         let locks = self.locks.iter().filter(|lock| lock.trouble.is_none()).map(|lock| FleetFile {
@@ -56,10 +56,9 @@ impl ConfigSource {
                 FleetFileKind::Lock => {
                     source.locks.push(LockFile { path, name, bytes, beside: file.of.clone(), trouble: None });
                 }
-                FleetFileKind::Yaml | FleetFileKind::Golden => {
-                    let (by, is_golden) =
-                        (file.of.first().copied().unwrap_or_default(), file.kind == FleetFileKind::Golden);
-                    source.included.push(Included { path, name, bytes, by, is_golden });
+                FleetFileKind::Yaml | FleetFileKind::Discovered | FleetFileKind::Golden => {
+                    let (by, kind) = (file.of.first().copied().unwrap_or_default(), file.kind);
+                    source.included.push(Included { path, name, bytes, by, kind });
                 }
             }
         }

@@ -60,6 +60,11 @@ pub(in crate::config) struct MapEntry<'a> {
 }
 
 impl<'a> Node<'a> {
+    /// A text that stands nowhere, in the place of another.
+    pub(in crate::config) fn stand_in(text: &'a str, place: TextSpan) -> Self {
+        Self { value: NodeValue::Scalar { text: Cow::Borrowed(text), plain: false }, place, depth: 0 }
+    }
+
     /// What a map holds under a key; none where it is no map.
     pub(in crate::config) fn get(&self, key: &str) -> Option<&Node<'a>> {
         let NodeValue::Map(entries) = &self.value else { return None };

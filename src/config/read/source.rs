@@ -12,6 +12,7 @@ use crate::config::read::include::{self, Expansion, GlobFinding, GoldenName, Inc
 use crate::config::read::lock_files::{self, LockFile, lock_of};
 use crate::config::read::stamp::ReadFiles;
 use crate::config::read::users_file::{self, UsersFile};
+use crate::domain::fleet_files::FleetFileKind;
 
 /// Names the commit where the file does not lie in a git checkout, such as in a container image.
 pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
@@ -90,7 +91,8 @@ impl SourceReader {
         if source.findings.is_empty() && !has_trouble && source.golden.iter().all(|golden| golden.found.is_ok()) {
             let files = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
             let files = files.chain(source.users.iter().map(|users| &users.path));
-            let declaring = source.included.iter().filter(|file| !file.is_golden).map(|file| &file.path);
+            let declaring =
+                source.included.iter().filter(|file| file.kind == FleetFileKind::Yaml).map(|file| &file.path);
             let declaring = std::iter::once(&source.path).chain(declaring);
             let locks: BTreeSet<PathBuf> = declaring.map(|path| lock_of(path)).collect();
             let settled = ReadFiles::settled(files.map(PathBuf::as_path), locks.into_iter(), expansions, read_at);
@@ -127,7 +129,11 @@ impl ConfigSource {
         };
         let gathered = include::gather(&source.path, &source.name, &source.bytes, memo);
         (source.included, source.golden, source.findings) = (gathered.files, gathered.golden, gathered.findings);
-        let included = source.included.iter().filter(|file| !file.is_golden).map(|file| (&*file.path, &*file.name));
+        let included = source
+            .included
+            .iter()
+            .filter(|file| file.kind == FleetFileKind::Yaml)
+            .map(|file| (&*file.path, &*file.name));
         source.locks = lock_files::gather(std::iter::once((&*source.path, &*source.name)).chain(included));
         source.users = gathered.users.map(|named| users_file::read(&source.path, &source.name, &named));
         source.hash = source.hash_of_all();
@@ -157,9 +163,10 @@ impl ConfigSource {
         hash(all.as_bytes())
     }
 
-    /// Every file beside the first, with what was read of it.
+    /// Every file beside the first that people write, with what was read of it.
     fn further(&self) -> impl Iterator<Item = (&Path, &[u8])> {
-        let included = self.included.iter().map(|file| (&*file.path, &*file.bytes));
+        let written = self.included.iter().filter(|file| file.kind != FleetFileKind::Discovered);
+        let included = written.map(|file| (&*file.path, &*file.bytes));
         included.chain(self.locks.iter().map(|lock| (&*lock.path, &*lock.bytes)))
     }
 

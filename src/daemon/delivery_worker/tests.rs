@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::deliver::message;
-use crate::domain::fleet::Network;
+use crate::domain::network::Network;
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
 use crate::domain::receiver::Channel;
 use crate::domain::secret::{Address, Secret};

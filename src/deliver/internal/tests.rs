@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::fleet::Network;
+use crate::domain::network::Network;
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::secret::{Address, Secret};
 

@@ -150,6 +150,13 @@ pub struct TellPolicy<'a> {
     pub parents: &'a [ParentStand],
 }
 
+impl MonitorState {
+    /// Whether its server was ever seen to work: it listed its tools.
+    pub const fn has_worked(&self) -> bool {
+        self.tools.saw_a_list()
+    }
+}
+
 impl<'a> TellPolicy<'a> {
     pub(super) const fn of(beat: Beat<'a>) -> Self {
         Self { monitor: beat.monitor, routes: beat.routes, quiets: beat.quiets, parents: beat.parents }

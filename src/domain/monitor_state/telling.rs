@@ -118,17 +118,21 @@ impl MonitorState {
         }
     }
 
-    /// Gives an incident the holds of the silences and windows that want nobody told of it, and of the parents that are why
-    /// it is seen; ends all others.
+    /// Gives an incident the holds of the silences and windows that want nobody told of it, of the parents that are why it is
+    /// seen, and of a list whose server never worked; ends all others.
     fn hold_by_others(&mut self, signal: Signal, policy: TellPolicy<'_>, now: DateTime<Utc>) {
+        let listed_by =
+            policy.monitor.discovered.as_deref().filter(|_| !self.has_worked()).map(|listed| &listed.source);
         let Some(open) = self.open.get_mut(&signal) else { return };
         let (incident, monitor) = (&open.incident, policy.monitor);
         let quiet = policy.quiets.holding(Subject::of(monitor, incident.severity, Some(incident)), now);
         let quiet = quiet.into_iter().take(QUIETS_MAX);
         let quiet = quiet.map(|quiet| Holding { kind: quiet.kind, by: &quiet.by, until: quiet.until });
         let behind = policy.parents.iter().filter_map(|parent| parent.holds(monitor, incident, now));
-        let by: Vec<_> = quiet.chain(behind).collect();
-        open.telling.held_by(incident, &[HoldKind::Silence, HoldKind::Window, HoldKind::Parent], &by, now);
+        let untried = listed_by.map(|by| Holding { kind: HoldKind::Quarantine, by, until: None });
+        let by: Vec<_> = quiet.chain(behind).chain(untried).collect();
+        const KINDS: [HoldKind; 4] = [HoldKind::Silence, HoldKind::Window, HoldKind::Parent, HoldKind::Quarantine];
+        open.telling.held_by(incident, &KINDS, &by, now);
     }
 
     /// Sets right whatever holds an incident.

@@ -31,6 +31,8 @@ pub enum HoldKind {
     Window,
     /// Something that its monitor depends on is down, or is about to be confirmed so.
     Parent,
+    /// A list brought its monitor in, and it has never worked: nobody relies on it yet.
+    Quarantine,
 }
 
 /// What holds an incident just now, before it is noted.
@@ -52,6 +54,7 @@ impl HoldKind {
             Self::Silence => "silence",
             Self::Window => "window",
             Self::Parent => "parent",
+            Self::Quarantine => "quarantine",
         }
     }
 
@@ -62,7 +65,8 @@ impl HoldKind {
 
     /// What a stored word stands for.
     pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Cause, Self::Silence, Self::Window, Self::Parent].into_iter().find(|kind| kind.slug() == slug)
+        let all = [Self::Cause, Self::Silence, Self::Window, Self::Parent, Self::Quarantine];
+        all.into_iter().find(|kind| kind.slug() == slug)
     }
 }
 
@@ -70,7 +74,7 @@ impl TellingHold {
     /// Whether it says why the incident is seen, so that this has to outlast it. Who only waits for a verdict knows nothing.
     pub const fn explains(&self) -> bool {
         match self.kind {
-            HoldKind::Cause => true,
+            HoldKind::Cause | HoldKind::Quarantine => true,
             HoldKind::Parent => self.until.is_none(),
             HoldKind::Silence | HoldKind::Window => false,
         }
@@ -115,6 +119,7 @@ impl TellingHold {
             HoldKind::Window => format!("in maintenance ({})", self.by),
             HoldKind::Parent if self.until.is_none() => format!("behind {}, which is down", self.by),
             HoldKind::Parent => format!("behind {}, which is being looked at", self.by),
+            HoldKind::Quarantine => format!("in quarantine: listed by {}, and never worked", self.by),
         }
     }
 }

@@ -73,7 +73,8 @@ impl Declared {
         let declared = declared_headers(monitor);
         let credentials_sent = credentials.is_some() || !declared.is_empty();
         let secret = declared.iter().map(|(name, _)| name.clone()).chain([AUTHORIZATION]).collect();
-        let way = url.and_then(|url| Some((Target::of(&url)?, url))).ok_or_else(|| bad_address(&scrub));
+        let way = url.and_then(|url| Some((guarded(Target::of(&url)?, monitor), url)));
+        let way = way.ok_or_else(|| bad_address(&scrub));
         let way = way
             .and_then(|(target, url)| Ok(Way { path: path_of(&url), target: proxied(target, monitor, &scrub)?, url }));
         let authority = way.as_ref().ok().and_then(|way| HeaderValue::from_str(way.target.authority()).ok());
@@ -103,6 +104,17 @@ impl Declared {
             Some(signed) => self.headers.iter().cloned().chain([(identity::HEADER, signed)]).collect(),
         };
         OwnHeaders { all, credentials_sent: self.credentials_sent }
+    }
+}
+
+/// A server that nobody wrote down is reached in public space, or where its source says. Through a proxy it is the proxy
+/// that is reached, which the file names.
+fn guarded(target: Target, monitor: &Monitor) -> Target {
+    match &monitor.discovered {
+        Some(discovered) if monitor.reach.proxy.is_none() => {
+            target.guarded(discovered.allow_private.iter().filter_map(|network| network.0.parse().ok()).collect())
+        }
+        _ => target,
     }
 }
 

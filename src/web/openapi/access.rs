@@ -1,16 +1,33 @@
-//! Keys of the API and the audit log, as the document describes them.
+//! Keys of the API, the audit log and the lists of servers, as the document describes them.
 
 use schemars::SchemaGenerator;
 
 use crate::web::openapi::operation::{Operation, schema, text};
-use crate::web::{audit, keys};
+use crate::web::{audit, keys, listings};
 
 const OWNERS: (u16, &str) =
     (403, "This wants the token itself or a user who is an owner, or it was sent by a page of another site.");
 
-pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 4] {
+pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 6] {
     let made = schema::<keys::KeyMade>(schemas);
+    let let_go = schema::<listings::LetGo>(schemas);
     [
+        Operation::get(
+            "/api/v1/discover",
+            "discover",
+            "The lists of servers that others keep",
+            schema::<listings::ListingList>(schemas),
+        ),
+        Operation {
+            gives: vec![(202, "They go with the next reading.", Some(let_go))],
+            refuses: &[(404, "The file declares no source of this id."), (409, "Nothing of this list is held.")],
+            ..Operation::post(
+                "/api/v1/discover/{source}/accept",
+                "accept_list",
+                "Let go what a list names no longer",
+                None,
+            )
+        },
         Operation {
             refuses: &[OWNERS],
             ..Operation::get("/api/v1/keys", "keys", "Keys that open something", schema::<keys::KeyList>(schemas))

@@ -232,6 +232,7 @@ async fn add_kept(state: &WebState, page: &mut IncidentPage, incident: &Incident
             HoldKind::Silence | HoldKind::Window => Some("/silences".to_owned()),
             HoldKind::Parent if hold.by.contains("://") => None,
             HoldKind::Parent => Some(format!("/monitors/{}", hold.by)),
+            HoldKind::Quarantine => None,
         },
         said: said(&hold),
     };

@@ -8,4 +8,5 @@ mod paging;
 mod replicas;
 mod depends_on;
 mod drills;
+mod discover;
 mod maintenance;

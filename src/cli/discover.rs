@@ -1,0 +1,124 @@
+//! `serin discover list|accept`: the lists of servers that the running Serin watches.
+
+use std::process::ExitCode;
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+
+use crate::cli::remote::{Remote, RemoteArgs};
+use crate::cli::status::at;
+use crate::domain::wording::counted;
+
+/// Monitors named on one line.
+const NAMED_MAX: usize = 20;
+
+/// Lists of servers that others keep, as the running Serin reads them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DiscoverArgs {
+    #[command(subcommand)]
+    command: DiscoverCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum DiscoverCommand {
+    /// Lists the sources: what is watched because of each, what is held, what cannot be watched. Exit code 0 all well, 1 not.
+    List(ListArgs),
+    /// Lets go what a list names no longer, where it lost so many at once that Serin watches them on.
+    Accept(AcceptArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// As the API answers it.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct AcceptArgs {
+    /// The source, by its id.
+    #[arg(value_name = "SOURCE")]
+    source: String,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+/// Does what is asked for.
+///
+/// # Errors
+/// Where no Serin answers, or it refuses.
+pub(crate) async fn run(args: DiscoverArgs) -> anyhow::Result<ExitCode> {
+    match args.command {
+        DiscoverCommand::List(args) => list(args).await,
+        DiscoverCommand::Accept(args) => accept(args).await,
+    }
+}
+
+async fn list(args: ListArgs) -> anyhow::Result<ExitCode> {
+    let answer = Remote::find(&args.remote)?.get("/discover").await?;
+    ensure!(answer.status < 300, "{}", answer.error());
+    let sources = answer.body["sources"].as_array().cloned().unwrap_or_default();
+    if args.json {
+        anstream::println!("{:#}", answer.body);
+    } else if sources.is_empty() {
+        anstream::println!("the file declares no `discover`, or nothing of it was read yet");
+    }
+    for source in sources.iter().filter(|_| !args.json) {
+        anstream::println!("{}", told(source));
+    }
+    let is_ill =
+        |source: &Value| !source["trouble"].is_null() || source["held"].as_array().is_some_and(|held| !held.is_empty());
+    Ok(if sources.iter().any(is_ill) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn accept(args: AcceptArgs) -> anyhow::Result<ExitCode> {
+    let remote = Remote::find(&args.remote)?;
+    let answer = remote.post(&format!("/discover/{}/accept", args.source), &json!({})).await?;
+    ensure!(answer.status == 202, "{}", answer.error());
+    let count = answer.body["let_go"].as_u64().unwrap_or_default();
+    let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "monitor", "monitors");
+    anstream::println!("{count} of {} let go; those that fail are watched until they recover", args.source);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One source, worst first.
+fn told(source: &Value) -> String {
+    let names =
+        |key: &str| -> Vec<&str> { source[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
+    let listed = |names: &[&str]| {
+        let more = names.len().saturating_sub(NAMED_MAX);
+        let first = names[..names.len().min(NAMED_MAX)].join(", ");
+        if more == 0 { first } else { format!("{first} and {more} more") }
+    };
+    let id = source["source"].as_str().unwrap_or_default();
+    let read = if source["read_at"].is_null() {
+        "not read yet".to_owned()
+    } else {
+        format!("read {}", at(&source["read_at"]))
+    };
+    let mut lines = vec![format!("{id}: {} watched, {read}", source["watched"])];
+    lines.extend(source["trouble"].as_str().map(|why| format!("  ! {why}")));
+    let held = names("held");
+    if !held.is_empty() {
+        lines.push(format!(
+            "  ! held since {}: {} missing, watched on: {}",
+            at(&source["held_since"]),
+            held.len(),
+            listed(&held)
+        ));
+        lines.push(format!("    `serin discover accept {id}` lets them go"));
+    }
+    let gone = names("gone");
+    if !gone.is_empty() {
+        lines.push(format!("  gone and failing, watched until they recover: {}", listed(&gone)));
+    }
+    let refused = names("refused");
+    let more = source["refused_count"].as_u64().unwrap_or_default().saturating_sub(refused.len() as u64);
+    lines.extend(refused.iter().map(|why| format!("  not watched: {why}")));
+    if more > 0 {
+        lines.push(format!("  not watched: {more} more"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,235 @@
+//! `discover:`: lists of servers that others keep, and the template by which each becomes a monitor.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::process::networks;
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
+use crate::config::read::discovered::{DISCOVER, FOLDER_DEFAULT, SOURCES_MAX};
+use crate::config::read::node::{MapEntry, Node};
+use crate::domain::discovery::relabel::{Action, Relabel};
+use crate::domain::discovery::{From, Source};
+
+/// Hosts, globs and rules of one source.
+const ITEMS_MAX: usize = 100;
+const EVERY_DEFAULT: Duration = Duration::from_secs(60);
+const EVERY: RangeInclusive<Duration> = Duration::from_secs(5)..=Duration::from_secs(24 * 3600);
+const GONE_AFTER_DEFAULT: Duration = Duration::from_secs(24 * 3600);
+const GONE_AFTER: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(30 * 24 * 3600);
+/// Keys of a monitor that a list gives, or that stand for one server alone.
+const NOT_IN_TEMPLATE: [&str; 7] = ["id", "url", "name", "command", "args", "env", "replicas_of"];
+/// What of a template lets its bearer in somewhere.
+const CREDENTIALS: [&str; 2] = ["auth", "client_certificate"];
+
+/// Everything that `discover:` says.
+#[derive(Debug, Default)]
+pub(in crate::config) struct DiscoverRead<'n, 'a> {
+    /// The sources, in order of the file.
+    pub sources: Vec<Source>,
+    /// Where their lists are kept.
+    pub folder: String,
+    /// The template of each, by its id.
+    pub templates: HashMap<String, Fields<'n, 'a>>,
+}
+
+/// Reads `discover: { folder, from: […] }`.
+pub(in crate::config) fn discover<'n, 'a>(
+    checker: &mut Checker<'_>,
+    section: Option<&'n MapEntry<'a>>,
+) -> DiscoverRead<'n, 'a> {
+    let mut found = DiscoverRead { folder: FOLDER_DEFAULT.to_owned(), ..DiscoverRead::default() };
+    let Some(section) = section else { return found };
+    let Some(fields) = checker.fields("'discover'", &section.value, DISCOVER) else { return found };
+    if let Some(entry) = fields.get("folder") {
+        found.folder = checker.text("'folder'", &entry.value).unwrap_or_default();
+    }
+    let Some(from) = fields.get("from") else {
+        let mend = "a list of sources, such as `- { id: prod, file_sd: [targets/*.json] }`";
+        checker.missing("'discover'", section.place, "from", mend);
+        return found;
+    };
+    let items = checker.list("'from'", &from.value).unwrap_or_default();
+    if let Some(item) = items.get(SOURCES_MAX) {
+        let diagnostic = Diagnostic::new(item.place, format!("more than {SOURCES_MAX} sources"));
+        checker.report(diagnostic.help("let one list name the servers of several"));
+    }
+    let mut places: HashMap<String, TextSpan> = HashMap::new();
+    for item in items.iter().take(SOURCES_MAX) {
+        let what = Checker::named("source", item);
+        let Some(fields) = checker.fields(&what, item, "discover.from") else { continue };
+        let Some((source, template)) = source(checker, &what, (item, fields)) else { continue };
+        if let Some(first) = places.insert(source.id.clone(), item.place) {
+            let diagnostic = Diagnostic::new(item.place, format!("{what} is declared twice")).note(first, "here too");
+            checker.report(diagnostic.help("give each source its own id"));
+            continue;
+        }
+        found.templates.extend(template.map(|template| (source.id.clone(), template)));
+        found.sources.push(source);
+    }
+    found
+}
+
+fn source<'n, 'a>(
+    checker: &mut Checker<'_>,
+    what: &str,
+    (item, fields): (&'n Node<'a>, Fields<'n, 'a>),
+) -> Option<(Source, Option<Fields<'n, 'a>>)> {
+    let id = match fields.get("id") {
+        Some(entry) => {
+            checker.text("a source's id", &entry.value).and_then(|id| checker.id("source", &id, entry.value.place))
+        }
+        None => {
+            checker.missing("a source", item.place, "id", "such as `id: prod`; ids of its monitors begin with it");
+            None
+        }
+    };
+    let from = place(checker, what, item, fields);
+    let mut duration = |key: &str, range| {
+        let entry = fields.get(key)?;
+        checker.duration(format_args!("'{key}' of {what}"), &entry.value, range)
+    };
+    let every = duration("every", EVERY).unwrap_or(EVERY_DEFAULT);
+    let gone_after = duration("gone_after", GONE_AFTER).unwrap_or(GONE_AFTER_DEFAULT);
+    let hosts = fields.get("hosts").map(|entry| texts(checker, "'hosts'", entry)).unwrap_or_default();
+    let allow_private = fields.get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default();
+    let relabel = fields.get("relabel").map(|entry| relabel(checker, entry)).unwrap_or_default();
+    let template = fields.get("monitor").and_then(|entry| template(checker, what, entry, hosts.is_empty()));
+    let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
+    let has_credential = template.is_some_and(|template| CREDENTIALS.iter().any(|key| template.get(key).is_some()));
+    let line = item.place.line;
+    let template_known_later = String::new();
+    let source = Source {
+        id: id?,
+        from: from?,
+        every,
+        hosts,
+        has_credential,
+        allow_private,
+        relabel,
+        template: template_known_later,
+        gone_after,
+        line,
+    };
+    Some((source, template))
+}
+
+/// Where the list is.
+fn place(checker: &mut Checker<'_>, what: &str, item: &Node<'_>, fields: Fields<'_, '_>) -> Option<From> {
+    match (fields.get("http_sd"), fields.get("file_sd")) {
+        (Some(http), None) => {
+            let inner = checker.fields(format_args!("'http_sd' of {what}"), &http.value, "discover.from.http_sd")?;
+            let Some(url) = inner.get("url") else {
+                checker.missing("'http_sd'", http.place, "url", "such as `url: https://consul.example.org/sd`");
+                return None;
+            };
+            let url = checker.address("the address of a list", &url.value)?;
+            let bearer = inner.get("bearer").map(|entry| checker.secret("'bearer' of 'http_sd'", &entry.value));
+            Some(From::HttpSd { url, bearer: bearer.flatten() })
+        }
+        (None, Some(files)) => {
+            let globs = texts(checker, "'file_sd'", files);
+            (!globs.is_empty()).then_some(From::FileSd(globs))
+        }
+        (None, None) => {
+            checker.missing(
+                what,
+                item.place,
+                "http_sd",
+                "where its list is: `http_sd: { url: … }` or `file_sd: [ … ]`",
+            );
+            None
+        }
+        (Some(_), Some(files)) => {
+            let diagnostic = Diagnostic::new(files.place, format!("{what} has two lists"));
+            checker.report(diagnostic.help("make two sources of it"));
+            None
+        }
+    }
+}
+
+fn relabel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Vec<Relabel> {
+    let items = checker.list("'relabel'", &entry.value).unwrap_or_default();
+    too_many(checker, entry, items.len());
+    items.iter().take(ITEMS_MAX).filter_map(|item| rule(checker, item)).collect()
+}
+
+fn rule(checker: &mut Checker<'_>, node: &Node<'_>) -> Option<Relabel> {
+    let fields = checker.fields("a rule of 'relabel'", node, "discover.from.relabel")?;
+    let words = &[("keep", 0), ("drop", 1), ("replace", 2)];
+    let action = fields.get("action").map(|entry| checker.choice("'action'", &entry.value, words));
+    let source_labels = fields.get("source_labels").map(|entry| texts(checker, "'source_labels'", entry));
+    let mut text = |key: &str| fields.get(key).and_then(|entry| checker.literal(format_args!("'{key}'"), &entry.value));
+    let (separator, target_label, replacement) = (text("separator"), text("target_label"), text("replacement"));
+    let pattern = text("regex").unwrap_or_else(|| "(.*)".to_owned());
+    let regex = match Relabel::whole(&pattern) {
+        Ok(regex) => regex,
+        Err(why) => {
+            let place = fields.get("regex").map_or(node.place, |entry| entry.value.place);
+            let why = why.lines().last().unwrap_or_default().to_owned();
+            let diagnostic = Diagnostic::new(place, format!("{} is no pattern: {why}", quoted(&pattern)));
+            checker
+                .report(diagnostic.help("the syntax is that of the Rust crate regex, and it has to match the whole"));
+            return None;
+        }
+    };
+    let action = match action.unwrap_or(Some(2))? {
+        0 => Action::Keep,
+        1 => Action::Drop,
+        _ => {
+            let Some(target_label) = target_label else {
+                checker.missing("a rule that replaces", node.place, "target_label", "the label that it sets");
+                return None;
+            };
+            Action::Replace { target_label, replacement: replacement.unwrap_or_else(|| "$1".to_owned()) }
+        }
+    };
+    let separator = separator.unwrap_or_else(|| ";".to_owned());
+    Some(Relabel { action, source_labels: source_labels.unwrap_or_default(), separator, regex })
+}
+
+/// What each of its monitors has. A credential goes to nobody but the hosts that the file names.
+fn template<'n, 'a>(
+    checker: &mut Checker<'_>,
+    what: &str,
+    entry: &'n MapEntry<'a>,
+    is_any_host: bool,
+) -> Option<Fields<'n, 'a>> {
+    // Its keys are those of a monitor, which are known already.
+    checker.ask(entry.value.place, || ValueShape::Any);
+    let asked = checker.asked.take();
+    let fields = checker.fields(format_args!("'monitor' of {what}"), &entry.value, "monitors");
+    checker.asked = asked;
+    let fields = fields?;
+    for key in NOT_IN_TEMPLATE.into_iter().filter_map(|key| fields.get(key)) {
+        let diagnostic = Diagnostic::new(key.place, format!("{} of a template is the same for all", quoted(&key.key)));
+        checker.report(
+            diagnostic.help("leave it out: the list gives each server its own; `relabel` sets `__id__` and `__path__`"),
+        );
+    }
+    for key in CREDENTIALS.into_iter().filter_map(|key| fields.get(key)).filter(|_| is_any_host) {
+        let message = format!("{} of a template goes to whatever server the list names", quoted(&key.key));
+        let mend = "add `hosts` to the source, such as `hosts: [\"*.example.org\"]`";
+        checker.report(Diagnostic::new(key.place, message).help(mend));
+    }
+    Some(fields)
+}
+
+fn texts(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<String> {
+    let items = checker.list(what, &entry.value).unwrap_or_default();
+    too_many(checker, entry, items.len());
+    if items.is_empty() {
+        let diagnostic = Diagnostic::new(entry.place, format!("{what} names nothing"));
+        checker.report(diagnostic.help("leave it out, or name something"));
+    }
+    items.iter().take(ITEMS_MAX).filter_map(|item| checker.text(format_args!("an item of {what}"), item)).collect()
+}
+
+fn too_many(checker: &mut Checker<'_>, entry: &MapEntry<'_>, count: usize) {
+    if count > ITEMS_MAX {
+        let diagnostic = Diagnostic::new(entry.place, format!("{} has {count} items", quoted(&entry.key)));
+        checker.report(diagnostic.help(format!("at most {ITEMS_MAX}")));
+    }
+}

@@ -1,0 +1,147 @@
+//! Monitors that a list brings in, each over the template of its source.
+//!
+//! A list is none of ours, and the file that people wrote is not to be refused for what stands in it: what cannot be a monitor
+//! is left out, with a warning that says why. For the same reason nothing in the file names a listed monitor by its id.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::depends_on;
+use crate::config::check::discover::DiscoverRead;
+use crate::config::check::monitors::{Defaults, FLEET_CANARIES_MAX, MONITORS_MAX, MonitorsRead, identity, monitor};
+use crate::config::check::runbooks;
+use crate::config::read::diagnostic::{Diagnostic, quoted};
+use crate::config::read::node::{Child, MapEntry, Node, NodeValue};
+use crate::domain::discovery::{Discovered, Source};
+use crate::domain::monitor::Monitor;
+use crate::domain::runbooks::RunbooksByReason;
+
+/// The label that names the source.
+const LABEL: &str = "discovered";
+/// What a list says of a server besides what a monitor may say.
+const GONE_SINCE: &str = "gone_since";
+/// The id that stands in for a listed server where a template is looked at before any is listed.
+const STAND_IN: &str = "listed";
+/// The address that does; it never resolves (RFC 2606).
+const STAND_IN_URL: &str = "https://listed.invalid/mcp";
+
+/// Reads what the lists bring in, behind what people wrote. Templates are looked at even where no list has come yet.
+pub(in crate::config) fn discovered<'n, 'a>(
+    checker: &mut Checker<'_>,
+    found: &mut MonitorsRead,
+    sections: &[(&'n MapEntry<'a>, Option<&Source>)],
+    (defaults, discover): (&Defaults<'_, '_>, &DiscoverRead<'n, 'a>),
+) -> Vec<Source> {
+    // What a template asks is asked of monitors already.
+    let asked = checker.asked.take();
+    let with_template = |source: &Source| {
+        let template = discover.templates.get(&source.id);
+        let template = template.and_then(|template| whole(checker, found, *template, (source, defaults)));
+        Source { template: template.unwrap_or_default(), ..source.clone() }
+    };
+    let sources = discover.sources.iter().map(with_template).collect();
+    let mut ids = HashSet::new();
+    let mut canaries_left =
+        FLEET_CANARIES_MAX.saturating_sub(found.list.iter().map(|monitor| monitor.canaries.len()).sum());
+    for (entry, source) in sections {
+        let (Some(source), NodeValue::List(items)) = (source, &entry.value.value) else { continue };
+        let template = discover.templates.get(&source.id);
+        for item in items {
+            let mark = checker.found.mark();
+            let read = listed(checker, (item, source, template), defaults);
+            let why = checker.found.take_back(mark);
+            let Some((monitor, own)) = read.filter(|_| why.is_none()) else {
+                left_out(checker, item, source, &why.unwrap_or_else(|| "it cannot be read".to_owned()));
+                continue;
+            };
+            let id = monitor.id.as_str();
+            let why = match () {
+                () if found.places.contains_key(id) => "the file declares a monitor of this id",
+                () if !ids.insert(id.to_owned()) => "another of this id is listed before it",
+                () if found.list.len() >= MONITORS_MAX => "one Serin watches no more than 50,000",
+                () if monitor.canaries.len() > canaries_left => "the fleet has more canaries than it may",
+                () => {
+                    canaries_left -= monitor.canaries.len();
+                    found.runbooks.extend(own.map(|own| (monitor.id.clone(), own)));
+                    found.list.push(Arc::new(monitor));
+                    continue;
+                }
+            };
+            left_out(checker, item, source, why);
+        }
+    }
+    checker.asked = asked;
+    sources
+}
+
+/// Looks at a template as a whole, at its own place; a text that changes with what it says.
+fn whole(
+    checker: &mut Checker<'_>,
+    found: &MonitorsRead,
+    template: Fields<'_, '_>,
+    (source, defaults): (&Source, &Defaults<'_, '_>),
+) -> Option<String> {
+    let entries = [("id", STAND_IN), ("url", STAND_IN_URL)].map(|(key, text)| MapEntry {
+        key: key.into(),
+        place: template.place,
+        value: Child::Own(Node::stand_in(text, template.place)),
+    });
+    let fields = Fields::stand_in(&entries, template.place).over(template);
+    let what = format!("a monitor of source {}", quoted(&source.id));
+    let parents = fields.get("depends_on").map(|entry| depends_on::parents(checker, &what, entry)).unwrap_or_default();
+    let runbooks = fields.get("runbooks").map(|entry| runbooks::of_monitor(checker, &what, entry));
+    let monitor = monitor(checker, &what, Some(STAND_IN.to_owned()), (fields, &parents), defaults)?;
+    let template = format!("{} {runbooks:?}", monitor.definition_hash);
+    let depends = HashMap::from([(monitor.id.clone(), parents)]);
+    depends_on::depends_on(checker, &[Arc::new(monitor)], &found.places, &depends);
+    Some(template)
+}
+
+/// One listed server, with its own runbooks; a fault is reported as those of a written one are.
+fn listed<'n, 'a>(
+    checker: &mut Checker<'_>,
+    (item, source, template): (&'n Node<'a>, &Source, Option<&Fields<'n, 'a>>),
+    defaults: &Defaults<'_, '_>,
+) -> Option<(Monitor, Option<RunbooksByReason>)> {
+    let what = Checker::named("monitor", item);
+    let own = checker.fields_and(&what, item, "monitors", &[GONE_SINCE])?;
+    refuse_references(checker, item);
+    let fields = template.map_or(own, |template| own.over(*template));
+    let id = identity(checker, own, &mut HashMap::new())?;
+    let parents = fields.get("depends_on").map(|entry| depends_on::parents(checker, &what, entry)).unwrap_or_default();
+    let mut read = monitor(checker, &what, Some(id), (fields, &parents), defaults)?;
+    let url = url::Url::parse(read.url.resolved.expose()).ok()?;
+    if let Some(why) = source.refusal(&url) {
+        checker.report(Diagnostic::new(item.place, why));
+    }
+    let gone_since = own.get(GONE_SINCE).and_then(|entry| match &entry.value.value {
+        NodeValue::Scalar { text, .. } => text.parse().ok(),
+        _ => None,
+    });
+    // By which it is found, grouped and routed; a list that says so itself is believed.
+    read.labels.entry(LABEL.to_owned()).or_insert_with(|| source.id.clone());
+    let allow_private = source.allow_private.clone();
+    read.discovered = Some(Box::new(Discovered { source: source.id.clone(), gone_since, allow_private }));
+    let runbooks = fields.get("runbooks").map(|entry| runbooks::of_monitor(checker, &what, entry));
+    Some((read, runbooks))
+}
+
+fn left_out(checker: &mut Checker<'_>, item: &Node<'_>, source: &Source, why: &str) {
+    let what = Checker::named("monitor", item);
+    let message = format!("{what}, which {} lists, is left out: {why}", quoted(&source.id));
+    checker.report(Diagnostic::warning(item.place, message).help("mend the list, or alter it by `relabel`"));
+}
+
+/// What a list says is text: nothing of ours is put into it.
+fn refuse_references(checker: &mut Checker<'_>, node: &Node<'_>) {
+    match &node.value {
+        NodeValue::Scalar { text, .. } if text.contains("${") => {
+            let diagnostic = Diagnostic::new(node.place, "it refers to something with `${`");
+            checker.report(diagnostic.help("write it out"));
+        }
+        NodeValue::Scalar { .. } => {}
+        NodeValue::List(items) => items.iter().for_each(|item| refuse_references(checker, item)),
+        NodeValue::Map(entries) => entries.iter().for_each(|entry| refuse_references(checker, &entry.value)),
+    }
+}

@@ -1,0 +1,70 @@
+//! How the lists of `discover:` stand, and what people say of those that are held.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// How one list stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListingView {
+    /// What is watched because of it.
+    pub watched: usize,
+    /// Ids among them that are gone from it and stay since they fail.
+    pub gone: Vec<String>,
+    /// Ids that it names no longer, and that nobody has let go; empty: nothing is held.
+    pub held: Vec<String>,
+    /// Since when, UTC; none: nothing is held.
+    pub held_since: Option<DateTime<Utc>>,
+    /// What it names and what cannot be watched, a line each with the reason; the first of them.
+    pub refused: Vec<String>,
+    /// How many those are.
+    pub refused_count: usize,
+    /// When it was last read well, UTC; none: not since Serin started.
+    pub read_at: Option<DateTime<Utc>>,
+    /// Why it could not be read when that was tried last; none: it could.
+    pub trouble: Option<String>,
+}
+
+/// All of them, by the source's id.
+#[derive(Debug, Default)]
+pub struct Listings {
+    views: Mutex<BTreeMap<String, ListingView>>,
+    accepted: Mutex<BTreeSet<String>>,
+    /// Something was accepted.
+    pub wake: Notify,
+}
+
+impl Listings {
+    /// How each stands, by id.
+    pub fn all(&self) -> BTreeMap<String, ListingView> {
+        self.views.lock().clone()
+    }
+
+    /// Says how one stands.
+    pub fn put(&self, source: &str, view: ListingView) {
+        self.views.lock().insert(source.to_owned(), view);
+    }
+
+    /// Forgets those that are not declared any more.
+    pub fn keep(&self, is_declared: impl Fn(&str) -> bool) {
+        self.views.lock().retain(|source, _| is_declared(source));
+    }
+
+    /// Somebody lets go what a list names no longer; how many those are. None: nothing is held there.
+    pub fn accept(&self, source: &str) -> Option<usize> {
+        let held = self.views.lock().get(source).map_or(0, |view| view.held.len());
+        if held == 0 {
+            return None;
+        }
+        self.accepted.lock().insert(source.to_owned());
+        self.wake.notify_one();
+        Some(held)
+    }
+
+    /// The sources of which somebody said so since this was last asked.
+    pub fn accepted(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.accepted.lock())
+    }
+}

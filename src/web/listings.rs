@@ -1,0 +1,72 @@
+//! `/api/v1/discover`: how the lists of servers stand, and letting go what one of them names no longer.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::live::listings::ListingView;
+use crate::web::problem::Problem;
+use crate::web::state::WebState;
+
+/// The lists, by the id of their source.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ListingList {
+    sources: Vec<ListingBody>,
+}
+
+/// How one list stands.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ListingBody {
+    /// The id of the source.
+    source: String,
+    /// How many servers are watched because of it.
+    watched: usize,
+    /// Monitors among them that are gone from the list, and watched on since they fail.
+    gone: Vec<String>,
+    /// Monitors that it names no longer, and that are watched until somebody lets them go.
+    held: Vec<String>,
+    /// Since when; null: nothing is held.
+    held_since: Option<DateTime<Utc>>,
+    /// What it names and what cannot be watched, with the reason; 20 lines at most.
+    refused: Vec<String>,
+    /// How many those are in all.
+    refused_count: usize,
+    /// When it was last read well; null: not since Serin started.
+    read_at: Option<DateTime<Utc>>,
+    /// Why it could not be read or kept when that was last tried; null: it could.
+    trouble: Option<String>,
+}
+
+/// What somebody let go.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LetGo {
+    /// How many monitors go; those that fail are watched until they recover, or for `gone_after`.
+    let_go: usize,
+}
+
+/// `GET /api/v1/discover`.
+pub(crate) async fn list(State(state): State<WebState>) -> Json<ListingList> {
+    Json(ListingList { sources: state.listings.all().into_iter().map(body).collect() })
+}
+
+/// `POST /api/v1/discover/{source}/accept`: what is missing is meant to be gone.
+pub(crate) async fn accept(
+    State(state): State<WebState>,
+    Path(source): Path<String>,
+) -> Result<(StatusCode, Json<LetGo>), Problem> {
+    if !state.fleet_now().discovery.sources.iter().any(|known| known.id == source) {
+        return Err(Problem::new(StatusCode::NOT_FOUND, "the file declares no source of this id"));
+    }
+    match state.listings.accept(&source) {
+        Some(let_go) => Ok((StatusCode::ACCEPTED, Json(LetGo { let_go }))),
+        None => Err(Problem::new(StatusCode::CONFLICT, "nothing of this list is held")),
+    }
+}
+
+fn body((source, view): (String, ListingView)) -> ListingBody {
+    let ListingView { watched, gone, held, held_since, refused, refused_count, read_at, trouble } = view;
+    ListingBody { source, watched, gone, held, held_since, refused, refused_count, read_at, trouble }
+}

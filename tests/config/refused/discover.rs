@@ -1,0 +1,100 @@
+//! `discover:`: what may not stand there, and that what a list says refuses no file.
+
+use std::fs;
+
+use serin::config;
+use serin::config::check::checker::Unset;
+use serin::config::read::source;
+
+use crate::{faults, lines, loaded};
+
+fn with(source: &str) -> String {
+    format!("version: 1\ndiscover:\n  from:\n    - {{ id: prod, {source} }}\n")
+}
+
+const HTTP: &str = "http_sd: { url: https://sd.example.org/ }";
+
+#[test]
+fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
+    let rows = [
+        ("id: prod".to_owned(), "no list", "has no 'http_sd'"),
+        (format!("{HTTP}, file_sd: [a.json]"), "two lists", "has two lists => make two sources of it"),
+        ("file_sd: []".to_owned(), "no files", "'file_sd' names nothing"),
+        (format!("{HTTP}, relabel: [{{ regex: \"(\" }}]"), "no pattern", "is no pattern"),
+        (format!("{HTTP}, relabel: [{{ action: replace }}]"), "no target", "has no 'target_label'"),
+        (format!("{HTTP}, relabel: [{{ action: labelmap }}]"), "a word of Prometheus that is none here", "labelmap"),
+        (
+            format!("{HTTP}, monitor: {{ auth: {{ bearer: \"${{env:LONG_SECRET}}\" }} }}"),
+            "a credential for any host",
+            "goes to whatever server the list names => add `hosts`",
+        ),
+        (format!("{HTTP}, monitor: {{ url: https://a.example.org/ }}"), "one address for all", "is the same for all"),
+        (format!("{HTTP}, monitor: {{ evry: 5s }}"), "a key that is none", "did you mean 'every'?"),
+        (format!("{HTTP}, monitor: {{ every: 5 }}"), "a value that is none", "a duration needs its unit"),
+        (format!("{HTTP}, monitor: {{ depends_on: [nobody] }}"), "a parent that is none", "no file declares"),
+    ];
+    for (source, sentence, expected) in rows {
+        let text = with(&source.replace("id: prod", "every: 60s"));
+        let said = lines(&faults(&text));
+        assert!(said.iter().any(|line| line.contains(expected)), "{sentence}: {said:#?}");
+        assert!(said.iter().all(|line| line.starts_with("4:")), "{sentence}: each at its place: {said:#?}");
+    }
+    let twice = "version: 1\ndiscover:\n  from:\n    - { id: a, file_sd: [a] }\n    - { id: a, file_sd: [b] }\n";
+    assert!(lines(&faults(twice))[0].contains("is declared twice"));
+    let none = loaded(&with(HTTP)).fleet;
+    assert!(none.monitors.is_empty() && none.discovery.sources.len() == 1, "a fleet may be discovered as a whole");
+}
+
+#[test]
+fn what_a_list_says_is_watched_or_left_out_and_refuses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("monitors.yaml");
+    let template =
+        "monitor: { every: 45s, labels: { team: docs, env: prod }, auth: { bearer: \"${env:LONG_SECRET}\" } }";
+    let source = format!("hosts: [\"*.example.org\"], allow_private: [10.20.0.0/16], {HTTP}, {template}");
+    let own = "monitors:\n  - { id: own, url: https://own.example.org/mcp }\n  - { id: prod-mine, url: https://own.example.org/b }\n";
+    fs::write(&path, format!("{}{own}", with(&source))).unwrap();
+    fs::create_dir(folder.path().join("discovered")).unwrap();
+    let rows = [
+        (r#"{"id":"prod-a","url":"https://a.example.org/mcp","labels":{"env":"test"}}"#, None, "a server"),
+        (r#"{"id":"prod-b","url":"https://b.example.org/mcp","gone_since":1700000000}"#, None, "one that is gone"),
+        (r#"{"id":"prod-a","url":"https://c.example.org/mcp"}"#, Some("another of this id"), "twice"),
+        (
+            r#"{"id":"prod-mine","url":"https://d.example.org/mcp"}"#,
+            Some("declares a monitor of this id"),
+            "a written one",
+        ),
+        (r#"{"id":"prod-e","url":"https://evil.example.net/mcp"}"#, Some("none of `hosts`"), "another host"),
+        (
+            r#"{"id":"prod-f","url":"https://f.example.org/mcp","name":"${env:LONG_SECRET}"}"#,
+            Some("refers to"),
+            "a reference",
+        ),
+        (r#"{"id":"prod-g","url":"http://g.example.org/mcp"}"#, Some("left out"), "a credential over plain HTTP"),
+        (r#"{"id":"Prod G","url":"https://g.example.org/mcp"}"#, Some("left out"), "an id that is none"),
+        (r#"{"id":"prod-h","url":"https://h.example.org/mcp","command":"sh"}"#, Some("left out"), "a program"),
+    ];
+    let listed: String = rows.iter().map(|(entry, ..)| format!("\n- {entry}")).collect();
+    fs::write(folder.path().join("discovered/prod.yaml"), format!("monitors:{listed}\n")).unwrap();
+    let env = |name: &str| (name == "LONG_SECRET").then(|| "a-secret-of-some-length-000000000000".to_owned());
+    let read = source::read(&path).unwrap();
+    let loaded = config::load(&read, &env, Unset::Refuse).unwrap_or_else(|faults| panic!("{faults}"));
+    let ids: Vec<&str> = loaded.fleet.monitors.iter().map(|monitor| monitor.id.as_str()).collect();
+    assert_eq!(ids, ["own", "prod-mine", "prod-a", "prod-b"], "{:#?}", loaded.warnings);
+    for (_, why, sentence) in rows.iter().filter(|(_, why, _)| why.is_some()) {
+        let why = why.unwrap_or_default();
+        assert!(loaded.warnings.iter().any(|warning| warning.contains(why)), "{sentence}: {:#?}", loaded.warnings);
+    }
+    let listed = &loaded.fleet.monitors[2];
+    let labels: Vec<_> = listed.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    assert_eq!(labels, ["discovered=prod", "env=test", "team=docs"], "its own labels before the template's");
+    assert_eq!(listed.every.as_secs(), 45);
+    let origin = listed.discovered.as_ref().unwrap();
+    assert_eq!((origin.source.as_str(), origin.gone_since, origin.allow_private.len()), ("prod", None, 1));
+    assert_eq!(loaded.fleet.monitors[3].discovered.as_ref().unwrap().gone_since, Some(1_700_000_000));
+    let place = loaded.fleet.provenance.rule(listed.line);
+    assert!(place.written().contains("discovered/prod.yaml"), "what it says stands there: {place:?}");
+    fs::write(folder.path().join("discovered/prod.yaml"), "monitors: [\n").unwrap();
+    let read = source::read(&path).unwrap();
+    assert!(config::load(&read, &env, Unset::Refuse).is_err(), "a file of ours that is broken is said");
+}

@@ -1,0 +1,203 @@
+//! Servers that nobody wrote down: a list in files or over HTTP, whatever becomes of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::process::Command;
+
+use crate::process::Serin;
+use crate::stage::{Stage, bounded, messages, received, times};
+
+/// What of the file makes a fleet out of a list; the stage's own monitors follow.
+fn discover(from: &str) -> String {
+    format!(
+        "discover:\n  from:\n    - {{ id: prod, {from}, every: 5s, allow_private: [127.0.0.0/8], \
+         monitor: {{ labels: {{ team: docs }} }} }}\nmonitors:\n"
+    )
+}
+
+/// A list of these servers of the stage.
+fn list(stage: &Stage, servers: impl IntoIterator<Item = usize>) -> String {
+    let group = |server: usize| {
+        let url = stage.servers[server].url("/mcp");
+        json!({ "targets": [url], "labels": { "__id__": format!("s{server}"), "env": "test" } })
+    };
+    serde_json::Value::Array(servers.into_iter().map(group).collect()).to_string()
+}
+
+/// A server of lists that says what it is told to, with a status.
+async fn list_server() -> (String, Arc<Mutex<String>>, Arc<AtomicU16>) {
+    let (body, status) = (Arc::new(Mutex::new("[]".to_owned())), Arc::new(AtomicU16::new(200)));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/sd", listener.local_addr().expect("its address"));
+    let (said, code) = (Arc::clone(&body), Arc::clone(&status));
+    let answer = move || async move {
+        let status = StatusCode::from_u16(code.load(Ordering::Relaxed)).expect("a status");
+        (status, said.lock().clone())
+    };
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/sd", get(answer))).await });
+    (url, body, status)
+}
+
+async fn serin_discover(stage: &Stage, address: std::net::SocketAddr, arguments: &[&str]) -> (i32, String) {
+    let mut command = Command::new(Serin::PROGRAM);
+    command
+        .arg("discover")
+        .args(arguments)
+        .args(["--url", &format!("http://{address}"), "--config"])
+        .arg(stage.config());
+    let output = bounded("serin discover ends", command.env("NO_COLOR", "1").output()).await.expect("it starts");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_list_names_is_watched_told_of_and_let_go() {
+    let (stage, mut file) = Stage::set(3).await;
+    file.monitors.truncate(1);
+    file.receivers.push("ops");
+    let text = stage.text(&file).replace("monitors:\n", &discover("file_sd: [targets/*.json]"));
+    std::fs::create_dir(stage.folder.path().join("targets")).expect("a folder");
+    let lists = |servers: &[usize]| {
+        let path = stage.folder.path().join("targets/a.json");
+        std::fs::write(path, list(&stage, servers.iter().copied())).expect("a file");
+    };
+    lists(&[1]);
+    stage.write_text(&text);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let is_up = |page: &str| page.contains("\"state\":\"up\"");
+    stage.shown(address, "/api/v1/monitors/prod-s1", "the listed server is up", is_up).await;
+    let monitor = stage.monitor(address, "prod-s1").await;
+    assert_eq!(monitor["labels"], json!({ "team": "docs", "env": "test", "discovered": "prod" }), "{monitor}");
+
+    lists(&[1, 2]);
+    stage.shown(address, "/api/v1/monitors/prod-s2", "and so is one that came", is_up).await;
+
+    // What died is dropped by lists, and stays until it is well again.
+    stage.refuse(2);
+    received(&stage.oncall, "incident.opened", Some("prod-s2")).await;
+    lists(&[1]);
+    stage
+        .shown(address, "/api/v1/discover", "it is gone and watched on", |page| page.contains("\"gone\":[\"prod-s2\"]"))
+        .await;
+    stage.mend(2);
+    received(&stage.oncall, "incident.resolved", Some("prod-s2")).await;
+    let is_unknown = |page: &str| page.contains("404") || !page.contains("prod-s2");
+    stage.shown(address, "/api/v1/monitors?after=", "and then it goes", is_unknown).await;
+    assert_eq!(times(&stage.oncall, "incident.opened"), 1, "{:?}", messages(&stage.oncall));
+    serin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_good_list_outlives_errors_and_restarts() {
+    let (stage, mut file) = Stage::set(2).await;
+    file.monitors.truncate(1);
+    let (url, body, status) = list_server().await;
+    *body.lock() = list(&stage, [1]);
+    let text = stage.text(&file).replace("monitors:\n", &discover(&format!("http_sd: {{ url: {url} }}")));
+    stage.write_text(&text);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let is_up = |page: &str| page.contains("\"state\":\"up\"");
+    stage.shown(address, "/api/v1/monitors/prod-s1", "the listed server is up", is_up).await;
+    for (code, said, expected) in
+        [(503, "", "answers HTTP 503"), (200, "<html>", "no list of targets"), (200, "[{", "no list")]
+    {
+        status.store(code, Ordering::Relaxed);
+        *body.lock() = said.to_owned();
+        stage.shown(address, "/api/v1/discover", expected, |page| page.contains(expected)).await;
+        assert!(stage.monitor(address, "prod-s1").await["state"] == "up", "it is watched all the same");
+    }
+    let (code, said) = serin_discover(&stage, address, &["list"]).await;
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("prod: 1 watched") && said.contains("! it is no list of targets"), "{said}");
+    serin.kill().await;
+    let (serin, address) = Serin::start(&stage.config()).await;
+    stage.shown(address, "/api/v1/monitors/prod-s1", "also after a start without a list", is_up).await;
+    serin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
+    let (stage, mut file) = Stage::set(1).await;
+    file.rules = "{ availability: { after: 1000 } }";
+    let (url, body, _) = list_server().await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("its address");
+    let some = |count: usize| {
+        let group = |n: usize| json!({ "targets": [closed.to_string()], "labels": { "__scheme__": "http", "__id__": format!("n{n}") } });
+        serde_json::Value::Array((0..count).map(group).collect()).to_string()
+    };
+    *body.lock() = some(10);
+    let text = stage.text(&file).replace("monitors:\n", &discover(&format!("http_sd: {{ url: {url} }}")));
+    stage.write_text(&text);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    stage.shown(address, "/api/v1/monitors/prod-n9", "ten are watched", |page| page.contains("prod-n9")).await;
+    *body.lock() = some(2);
+    let told = received(&stage.ops, "serin.trouble", None).await;
+    let said = serde_json::to_string(&told).expect("JSON");
+    assert!(said.contains("list_held") && said.contains("8 fewer than before"), "{said}");
+    let (code, said) = serin_discover(&stage, address, &["list"]).await;
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("8 missing, watched on: prod-n2") && said.contains("`serin discover accept prod`"), "{said}");
+    assert!(stage.get(address, "/api/v1/monitors/prod-n9").await.0 == 200, "they are watched meanwhile");
+    let (code, said) = serin_discover(&stage, address, &["accept", "prod"]).await;
+    assert_eq!((code, said.contains("8 monitors of prod let go")), (0, true), "{said}");
+    received(&stage.ops, "serin.trouble_over", None).await;
+    stage.shown(address, "/api/v1/monitors?after=", "and then they go", |page| !page.contains("prod-n9")).await;
+    let (code, said) = serin_discover(&stage, address, &["accept", "prod"]).await;
+    assert_eq!((code, said.contains("nothing of this list is held")), (1, true), "{said}");
+    serin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_never_worked_tells_nobody_and_is_told_of_like_any_other_once_it_did() {
+    let (stage, mut file) = Stage::set(2).await;
+    file.monitors.truncate(1);
+    stage.refuse(1);
+    std::fs::write(stage.folder.path().join("targets.json"), list(&stage, [1])).expect("a file");
+    let text = stage.text(&file).replace("monitors:\n", &discover("file_sd: [targets.json]"));
+    stage.write_text(&text);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let in_quarantine = |page: &str| page.contains("prod-s1") && page.contains("quarantine");
+    stage
+        .shown(address, "/api/v1/incidents?state=open", "its incident is open and held", |page| {
+            page.contains("prod-s1")
+        })
+        .await;
+    let (_, page) = stage.get(address, "/api/v1/incidents?state=open").await;
+    let incidents: serde_json::Value = serde_json::from_str(&page).expect("JSON");
+    let id = incidents["incidents"][0]["id"].as_str().expect("an incident").to_owned();
+    stage.shown(address, &format!("/api/v1/incidents/{id}"), "by its quarantine", in_quarantine).await;
+    stage.more_beats("prod-s1", 5).await;
+    assert_eq!(stage.count("SELECT COUNT(*) FROM deliveries", &[]).await, 0, "nobody is told");
+    stage.mend(1);
+    stage.shown(address, "/api/v1/monitors/prod-s1", "it works", |page| page.contains("\"state\":\"up\"")).await;
+    stage.more_beats("prod-s1", 5).await;
+    stage.refuse(1);
+    received(&stage.oncall, "incident.opened", Some("prod-s1")).await;
+    serin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_private_address_is_reached_only_where_the_source_allows_it() {
+    let (stage, mut file) = Stage::set(2).await;
+    file.monitors.truncate(1);
+    let url = stage.servers[1].url("/mcp");
+    let port = url::Url::parse(&url).expect("a URL").port().expect("its port");
+    let targets = json!([{ "targets": [format!("127.0.0.1:{port}"), format!("localhost:{port}")], "labels": { "__scheme__": "http" } }]);
+    std::fs::write(stage.folder.path().join("targets.json"), targets.to_string()).expect("a file");
+    let list = discover("file_sd: [targets.json]").replace("allow_private: [127.0.0.0/8], ", "");
+    stage.write_text(&stage.text(&file).replace("monitors:\n", &list));
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let refused = |page: &str| page.contains("127.0.0.1 is a loopback address");
+    stage.shown(address, "/api/v1/discover", "an address that is written out is not watched", refused).await;
+    let id = format!("prod-localhost-{port}");
+    let is_down = |page: &str| page.contains("\"state\":\"down\"");
+    stage.shown(address, &format!("/api/v1/monitors/{id}"), "a name is judged by what it leads to", is_down).await;
+    serin.stop().await;
+}
