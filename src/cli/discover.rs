@@ -1,4 +1,4 @@
-//! `serin discover list|accept`: the lists of servers that the running Serin watches.
+//! `serin discover list|read|accept`: the lists of servers that the running Serin watches.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,9 @@ enum DiscoverCommand {
     /// Lists the sources: what is watched because of each, what is held, what cannot be watched. Exit code 0 all well, 1 not.
     List(ListArgs),
     /// Lets go what a list names no longer, where it lost so many at once that Serin watches them on.
-    Accept(AcceptArgs),
+    Accept(SourceArgs),
+    /// Reads a list now, without waiting until it is due.
+    Read(SourceArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -37,7 +39,7 @@ struct ListArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct AcceptArgs {
+struct SourceArgs {
     /// The source, by its id.
     #[arg(value_name = "SOURCE")]
     source: String,
@@ -53,6 +55,7 @@ pub(crate) async fn run(args: DiscoverArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         DiscoverCommand::List(args) => list(args).await,
         DiscoverCommand::Accept(args) => accept(args).await,
+        DiscoverCommand::Read(args) => read(args).await,
     }
 }
 
@@ -73,13 +76,20 @@ async fn list(args: ListArgs) -> anyhow::Result<ExitCode> {
     Ok(if sources.iter().any(is_ill) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-async fn accept(args: AcceptArgs) -> anyhow::Result<ExitCode> {
+async fn accept(args: SourceArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
     let answer = remote.post(&format!("/discover/{}/accept", args.source), &json!({})).await?;
     ensure!(answer.status == 202, "{}", answer.error());
     let count = answer.body["let_go"].as_u64().unwrap_or_default();
     let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "monitor", "monitors");
     anstream::println!("{count} of {} let go; those that fail are watched until they recover", args.source);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn read(args: SourceArgs) -> anyhow::Result<ExitCode> {
+    let answer = Remote::find(&args.remote)?.post(&format!("/discover/{}/read", args.source), &json!({})).await?;
+    ensure!(answer.status == 202, "{}", answer.error());
+    anstream::println!("{} is read now; `serin discover list` says what came of it", args.source);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,32 +5,33 @@
 //! - The file is the memory. A start goes on with it, whether the list can be read or not.
 //! - A list is hostile: bounded, its texts are texts, and each of its servers passes `hosts` and the guard of private networks.
 
+mod at_most;
+mod reading;
+mod registry;
 mod sd_list;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use ipnet::IpNet;
-use serin_outbound::guard::{Refusal, allowed};
 use tokio::sync::Notify;
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use url::{Host, Url};
 
 use crate::config::describe::listed_file;
 use crate::config::read::bytes::{FILE_BYTES_MAX, read_bytes};
-use crate::config::read::{discovered, glob};
+use crate::config::read::discovered;
+use crate::daemon::discovery::reading::{Reader, Reading};
+use crate::daemon::discovery::registry::Servers;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::discovery::Source;
 use crate::domain::discovery::listing::Listing;
-use crate::domain::discovery::relabel::Labels;
-use crate::domain::discovery::target::{Target, target};
-use crate::domain::discovery::{From, Source};
+use crate::domain::discovery::target::Target;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::live::listings::{ListingView, Listings};
@@ -43,8 +44,6 @@ const TURN_MAX: Duration = Duration::from_secs(10);
 const TROUBLE_AFTER: TimeDelta = TimeDelta::minutes(15);
 /// Whoever lists a server means it to work within a day.
 const NEVER_WORKED_AFTER: TimeDelta = TimeDelta::hours(24);
-/// Files of one source.
-const FILES_MAX: usize = 1_000;
 /// Refusals that are shown; the rest is counted.
 const REFUSED_SHOWN: usize = 20;
 /// Ids named in one alert.
@@ -71,73 +70,122 @@ struct Known {
     listing: Listing,
     view: ListingView,
     due: Instant,
+    /// The task that reads it now.
+    reading: Option<AbortHandle>,
+    /// What a registry said before.
+    servers: Servers,
     /// When it was last read well, or first tried.
     good_at: DateTime<Utc>,
     /// The text on disk.
     written: String,
 }
 
+impl Known {
+    /// Gives up what is being read: it is no longer what the file asks for.
+    fn stop_reading(&mut self) {
+        if let Some(reading) = self.reading.take() {
+            reading.abort();
+        }
+        self.servers = Servers::default();
+    }
+}
+
 impl Discovery {
     pub(crate) async fn run(self, shutdown: CancellationToken) {
         let mut fleets = self.context.fleet.clone();
         let mut all: BTreeMap<String, Known> = BTreeMap::new();
+        let mut readings: JoinSet<Reading> = JoinSet::new();
         while !shutdown.is_cancelled() {
             self.context.live.metrics().turn(NAME, Utc::now());
             let fleet = fleets.borrow_and_update().clone();
             self.declared(&fleet, &mut all).await;
-            let accepted = self.listings.accepted();
-            for known in all.values_mut() {
-                let is_due = known.due <= Instant::now();
-                if accepted.contains(&known.source.id) {
-                    let gone = known.listing.accept(Utc::now().timestamp());
-                    tracing::info!(source = known.source.id, gone, "what the list names no longer is let go");
-                }
-                if is_due || accepted.contains(&known.source.id) {
-                    self.turn(&fleet, known).await;
-                }
+            for id in self.listings.accepted() {
+                let Some(known) = all.get_mut(&id) else { continue };
+                let gone = known.listing.accept(Utc::now().timestamp());
+                tracing::info!(source = id, gone, "what the list names no longer is let go");
+            }
+            for id in self.listings.asked() {
+                all.entry(id).and_modify(|known| known.due = Instant::now());
+            }
+            let now = Instant::now();
+            for known in all.values_mut().filter(|known| known.due <= now && known.reading.is_none()) {
+                let servers = std::mem::take(&mut known.servers);
+                let reader = Reader { documents: self.documents.clone(), folder: self.folder.clone() };
+                known.reading = Some(readings.spawn(reader.read(known.source.clone(), servers)));
             }
             self.tell(&all);
-            let next = all.values().map(|known| known.due).min().unwrap_or_else(|| Instant::now() + TURN_MAX);
+            let idle = all.values().filter(|known| known.reading.is_none());
+            let next = idle.map(|known| known.due).min().unwrap_or(now + TURN_MAX);
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 Ok(()) = fleets.changed() => {}
                 () = self.listings.wake.notified() => {}
-                () = tokio::time::sleep_until(next.min(Instant::now() + TURN_MAX)) => {}
+                Some(read) = readings.join_next_with_id() => self.took(&fleet, &mut all, read).await,
+                () = tokio::time::sleep_until(next.min(now + TURN_MAX)) => {}
             }
         }
+    }
+
+    /// Takes what a task has read, unless the source was altered or taken away meanwhile.
+    async fn took(
+        &self,
+        fleet: &Fleet,
+        all: &mut BTreeMap<String, Known>,
+        read: Result<(tokio::task::Id, Reading), JoinError>,
+    ) {
+        let id = read.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let by_it = |known: &&mut Known| known.reading.as_ref().is_some_and(|reading| reading.id() == id);
+        let Some(known) = all.values_mut().find(by_it) else { return };
+        known.reading = None;
+        known.due = Instant::now() + known.source.every;
+        let listed = match read {
+            Ok((_, reading)) => {
+                known.servers = reading.servers;
+                reading.listed
+            }
+            Err(error) => Err(format!("reading it broke down: {error}")),
+        };
+        self.take(fleet, known, listed).await;
     }
 
     /// Takes up what the file declares now, with what its files hold, and forgets what it declares no longer.
     async fn declared(&self, fleet: &Fleet, all: &mut BTreeMap<String, Known>) {
         let sources = &fleet.discovery.sources;
-        all.retain(|id, _| sources.iter().any(|source| source.id == *id));
+        all.retain(|id, known| {
+            let is_declared = sources.iter().any(|source| source.id == *id);
+            if !is_declared {
+                known.stop_reading();
+            }
+            is_declared
+        });
         self.listings.keep(|id| sources.iter().any(|source| source.id == id));
         for source in sources {
             match all.get_mut(&source.id) {
                 Some(known) if known.source == *source => {}
-                Some(known) => (known.source, known.due) = (source.clone(), Instant::now()),
+                Some(known) => {
+                    known.stop_reading();
+                    (known.source, known.due) = (source.clone(), Instant::now());
+                }
                 None => {
                     let path = self.path(fleet, source);
                     let kept = tokio::task::spawn_blocking(move || read_bytes(&path, FILE_BYTES_MAX).ok()).await;
                     let written = String::from_utf8(kept.ok().flatten().unwrap_or_default()).unwrap_or_default();
                     let listing = Listing::kept(listed_file::read(&written).unwrap_or_default());
                     let (source, view, due) = (source.clone(), ListingView::default(), Instant::now());
-                    let known = Known { source, listing, view, due, good_at: Utc::now(), written };
+                    let (reading, servers) = (None, Servers::default());
+                    let known = Known { source, listing, view, due, reading, servers, good_at: Utc::now(), written };
                     all.insert(known.source.id.clone(), known);
                 }
             }
         }
     }
 
-    /// Reads one list and writes what it comes to.
-    async fn turn(&self, fleet: &Fleet, known: &mut Known) {
+    /// Takes what a list comes to, and writes what is watched then.
+    async fn take(&self, fleet: &Fleet, known: &mut Known, listed: Result<(Vec<Target>, Vec<String>), String>) {
         let source = &known.source;
-        known.due = Instant::now() + source.every;
-        let listed = self.read(source).await;
         let now = Utc::now();
         known.view.trouble = match listed {
-            Ok(listed) => {
-                let (targets, refused) = targets(source, listed);
+            Ok((targets, refused)) => {
                 (known.view.refused_count, known.view.refused) =
                     (refused.len(), refused.into_iter().take(REFUSED_SHOWN).collect());
                 (known.view.read_at, known.good_at) = (Some(now), now);
@@ -175,20 +223,6 @@ impl Discovery {
         view.held = listing.held.iter().flat_map(|held| held.missing.iter().cloned()).collect();
         view.held_since = listing.held.as_ref().and_then(|held| DateTime::from_timestamp(held.since, 0));
         self.listings.put(&known.source.id, known.view.clone());
-    }
-
-    async fn read(&self, source: &Source) -> Result<Vec<Labels>, String> {
-        match &source.from {
-            From::HttpSd { url, bearer } => {
-                let bearer = bearer.as_ref().map(|bearer| bearer.expose());
-                let bytes = self.documents.fetch(url.resolved.expose(), bearer, sd_list::LIST_BYTES_MAX).await?;
-                blocking(move || sd_list::parsed(&bytes)).await
-            }
-            From::FileSd(globs) => {
-                let (folder, globs) = (self.folder.clone(), globs.clone());
-                blocking(move || of_files(&folder, &globs)).await
-            }
-        }
     }
 
     /// Whether a monitor was seen well since it is gone from the list, unix seconds. What never worked did not die.
@@ -263,60 +297,6 @@ fn named(ids: &[&str]) -> Option<String> {
 
 fn has_worked(standing: &dyn Standing) -> bool {
     standing.state().is_some_and(|(_, state)| state.has_worked())
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("reading it broke down: {error}")))
-}
-
-/// The monitors that a list comes to, each id once, and what of it cannot be one.
-fn targets(source: &Source, listed: Vec<Labels>) -> (Vec<Target>, Vec<String>) {
-    let (mut found, mut refused, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
-    let allow: Vec<IpNet> = source.allow_private.iter().filter_map(|network| network.0.parse().ok()).collect();
-    for (nth, labels) in listed.into_iter().enumerate() {
-        match target(source, labels).and_then(|target| target.map(|target| reachable(target, &allow)).transpose()) {
-            Ok(Some(target)) if ids.insert(target.id.clone()) => found.push(target),
-            // Lists name one server in several groups: it is one.
-            Ok(_) => {}
-            Err(why) => refused.push(format!("target {}: {why}", nth + 1)),
-        }
-    }
-    (found, refused)
-}
-
-/// A server, unless its address is written out and lies where the source may not reach. What a name leads to is known when it
-/// is connected to, and judged then.
-fn reachable(target: Target, allow: &[IpNet]) -> Result<Target, String> {
-    let url = Url::parse(&target.url).map_err(|error| error.to_string())?;
-    let written = match url.host() {
-        Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
-        Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
-        _ => None,
-    };
-    let refused = |Refusal { ip, why }| {
-        format!("{ip} is a {why} address; list its network under `allow_private` of the source if it is meant")
-    };
-    written.map_or(Ok(()), |ip| allowed(ip, allow).map_err(refused)).map(|()| target)
-}
-
-/// What all files of a source list together. One that cannot be read makes the whole list unread: its servers are not gone.
-fn of_files(folder: &Path, globs: &[String]) -> Result<Vec<Labels>, String> {
-    let mut all = Vec::new();
-    let mut paths = BTreeSet::new();
-    for pattern in globs {
-        paths.extend(glob::files(folder, pattern)?);
-    }
-    if paths.len() > FILES_MAX {
-        return Err(format!("its globs stand for more than {FILES_MAX} files"));
-    }
-    let mut left = sd_list::LIST_BYTES_MAX as u64;
-    for path in paths {
-        let bytes = read_bytes(&path, left).map_err(|error| error.to_string())?;
-        left -= bytes.len() as u64;
-        let listed = sd_list::parsed(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
-        all.extend(listed);
-    }
-    Ok(all)
 }
 
 /// Writes a file in one step: whoever reads it sees all of it or what was before.

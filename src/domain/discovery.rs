@@ -44,7 +44,7 @@ pub struct Source {
     pub allow_private: Vec<Network>,
     /// What becomes of labels, in order.
     pub relabel: Vec<Relabel>,
-    /// Changes exactly when what each of its monitors has changes.
+    /// Changes exactly when what each of its monitors has changes, or what is said of single ones.
     pub template: String,
     /// How long a server that fails stays watched after it is gone from the list.
     pub gone_after: Duration,
@@ -61,6 +61,15 @@ pub enum From {
         url: Address,
         /// Sent as `Authorization: Bearer …`.
         bearer: Option<Secret>,
+    },
+    /// A registry of MCP servers, by its API.
+    Registry {
+        /// Its address, without `/v0.1/servers`.
+        url: Address,
+        /// Sent as `Authorization: Bearer …`.
+        bearer: Option<Secret>,
+        /// A part of the names of the servers that are asked for; none: all.
+        search: Option<String>,
     },
     /// Files in the format of Prometheus' file-based service discovery, by globs; they start where the file lies.
     FileSd(Vec<String>),

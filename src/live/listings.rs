@@ -32,7 +32,8 @@ pub struct ListingView {
 pub struct Listings {
     views: Mutex<BTreeMap<String, ListingView>>,
     accepted: Mutex<BTreeSet<String>>,
-    /// Something was accepted.
+    asked: Mutex<BTreeSet<String>>,
+    /// Something was accepted or asked for.
     pub wake: Notify,
 }
 
@@ -59,11 +60,22 @@ impl Listings {
             return None;
         }
         self.accepted.lock().insert(source.to_owned());
-        self.wake.notify_one();
+        self.ask(source);
         Some(held)
     }
 
-    /// The sources of which somebody said so since this was last asked.
+    /// Somebody wants a list read now.
+    pub fn ask(&self, source: &str) {
+        self.asked.lock().insert(source.to_owned());
+        self.wake.notify_one();
+    }
+
+    /// The sources of which somebody wants that since this was last asked.
+    pub fn asked(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.asked.lock())
+    }
+
+    /// The sources of which somebody let go what is held since this was last asked.
     pub fn accepted(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.accepted.lock())
     }

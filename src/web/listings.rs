@@ -57,13 +57,24 @@ pub(crate) async fn accept(
     State(state): State<WebState>,
     Path(source): Path<String>,
 ) -> Result<(StatusCode, Json<LetGo>), Problem> {
-    if !state.fleet_now().discovery.sources.iter().any(|known| known.id == source) {
-        return Err(Problem::new(StatusCode::NOT_FOUND, "the file declares no source of this id"));
-    }
+    declared(&state, &source)?;
     match state.listings.accept(&source) {
         Some(let_go) => Ok((StatusCode::ACCEPTED, Json(LetGo { let_go }))),
         None => Err(Problem::new(StatusCode::CONFLICT, "nothing of this list is held")),
     }
+}
+
+/// `POST /api/v1/discover/{source}/read`: its list is read now.
+pub(crate) async fn read(State(state): State<WebState>, Path(source): Path<String>) -> Result<StatusCode, Problem> {
+    declared(&state, &source)?;
+    state.listings.ask(&source);
+    Ok(StatusCode::ACCEPTED)
+}
+
+fn declared(state: &WebState, source: &str) -> Result<(), Problem> {
+    let is_declared = state.fleet_now().discovery.sources.iter().any(|known| known.id == source);
+    let unknown = || Problem::new(StatusCode::NOT_FOUND, "the file declares no source of this id");
+    is_declared.then_some(()).ok_or_else(unknown)
 }
 
 fn body((source, view): (String, ListingView)) -> ListingBody {

@@ -114,6 +114,7 @@ fn api_routes() -> Router<WebState> {
         .route("/silences/{id}/end", post(silences::end))
         .route("/discover", get(listings::list))
         .route("/discover/{source}/accept", post(listings::accept))
+        .route("/discover/{source}/read", post(listings::read))
         .route("/keys", get(keys::list).post(keys::add))
         .route("/keys/{id}/end", post(keys::end))
         .route("/audit", get(audit::list))

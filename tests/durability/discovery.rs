@@ -201,3 +201,66 @@ async fn a_private_address_is_reached_only_where_the_source_allows_it() {
     stage.shown(address, &format!("/api/v1/monitors/{id}"), "a name is judged by what it leads to", is_down).await;
     serin.stop().await;
 }
+
+/// A registry of these servers, one a page; what was updated since is what is marked so. Gives the queries it was asked.
+async fn registry(
+    stage: &Stage,
+    count: usize,
+) -> (String, Arc<Mutex<Vec<serde_json::Value>>>, Arc<Mutex<Vec<String>>>) {
+    let entry = |server: usize| {
+        let url = stage.servers[server].url("/mcp");
+        json!({
+            "server": { "name": format!("org.example/s{server}"), "title": format!("Server {server}"), "version": "1.0.0",
+                "remotes": [{ "type": "streamable-http", "url": url }] },
+            "_meta": { "io.modelcontextprotocol.registry/official": { "status": "active", "isLatest": true } }
+        })
+    };
+    let entries: Arc<Mutex<Vec<_>>> = Arc::new(Mutex::new((0..count).map(entry).collect()));
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/registry", listener.local_addr().expect("its address"));
+    let (of, seen) = (Arc::clone(&entries), Arc::clone(&asked));
+    let answer = move |axum::extract::RawQuery(query): axum::extract::RawQuery| async move {
+        let query = query.unwrap_or_default();
+        let page = query.split('&').find_map(|pair| pair.strip_prefix("cursor=")?.parse::<usize>().ok()).unwrap_or(0);
+        seen.lock().push(query);
+        let entries = of.lock();
+        let next = (page + 1 < entries.len()).then(|| (page + 1).to_string());
+        axum::Json(json!({ "servers": entries.get(page..=page), "metadata": { "count": 1, "nextCursor": next } }))
+    };
+    let routes = Router::new().route("/registry/v0.1/servers", get(answer));
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    (url, entries, asked)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registry_is_read_page_by_page_and_then_what_is_new() {
+    let (stage, mut file) = Stage::set(3).await;
+    file.monitors.truncate(1);
+    let (url, entries, asked) = registry(&stage, 3).await;
+    let source = discover(&format!("registry: {{ url: {url}, search: example }}")).replace("every: 5s, ", "");
+    stage.write_text(&stage.text(&file).replace("monitors:\n", &source));
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let named = |server: usize| format!("\"prod-org.example-s{server}-");
+    stage
+        .shown(address, "/api/v1/monitors", "all pages are read", |page| (0..3).all(|n| page.contains(&named(n))))
+        .await;
+    let queries = std::mem::take(&mut *asked.lock());
+    let expected =
+        ["", "&cursor=1", "&cursor=2"].map(|cursor| format!("limit=100&version=latest&search=example{cursor}"));
+    assert_eq!(queries, expected, "one page after the other");
+
+    // An update that names one server says nothing of the others.
+    let mut gone = entries.lock()[0].clone();
+    gone["_meta"]["io.modelcontextprotocol.registry/official"]["status"] = json!("deleted");
+    *entries.lock() = vec![gone];
+    let (code, said) = serin_discover(&stage, address, &["read", "prod"]).await;
+    assert_eq!(code, 0, "{said}");
+    let gone = |page: &str| !page.contains(&named(0)) && page.contains(&named(1)) && page.contains(&named(2));
+    stage.shown(address, "/api/v1/monitors", "what was deleted goes, and nothing else", gone).await;
+    let queries = asked.lock().clone();
+    assert!(queries.len() == 1 && queries[0].contains("&updated_since=20"), "{queries:?}");
+    let (code, said) = serin_discover(&stage, address, &["read", "nobody"]).await;
+    assert!(code == 1 && said.contains("no source of this id"), "{said}");
+    serin.stop().await;
+}

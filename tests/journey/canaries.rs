@@ -85,3 +85,38 @@ async fn a_golden_set_is_linted_and_grows_by_what_is_suggested() {
     let (code, report, _) = lint().await;
     assert_eq!((code, self::proof(&report, "card").0), (Some(3), "unknown"), "{report:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_list_names_is_given_canaries_to_paste_within_a_budget_of_calls() {
+    let (first, second) = (reference().await, reference().await);
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let file = |more: &str| {
+        format!(
+            "version: 1\ndiscover:\n  from:\n    - id: prod\n      file_sd: [targets.json]\n      allow_private: [127.0.0.0/8]\n{more}"
+        )
+    };
+    write("monitors.yaml", &file(""));
+    std::fs::create_dir(folder.path().join("discovered")).unwrap();
+    let listed =
+        [("prod-a", first.mcp_url()), ("prod-b", second.mcp_url()), ("prod-dead", "http://127.0.0.1:1/mcp".to_owned())]
+            .map(|(id, url)| format!("\n- {{\"id\":\"{id}\",\"url\":\"{url}\"}}"));
+    write("discovered/prod.yaml", &format!("monitors:{}\n", listed.concat()));
+    let (code, pasted, err) = serin(folder.path(), &["canary", "suggest", "--list", "nobody"]).await;
+    assert!(code == Some(1) && err.contains("declares no source 'nobody'") && err.contains("prod"), "{pasted}{err}");
+    let (code, pasted, err) = serin(folder.path(), &["canary", "suggest", "--list", "prod", "--calls", "1"]).await;
+    assert!(code == Some(2) && pasted.is_empty() && err.contains("3 not looked at"), "{pasted}{err}");
+    assert!(err.contains(" 0 calls made"), "nothing is asked beyond the budget: {err}");
+    let (code, pasted, err) = serin(folder.path(), &["canary", "suggest", "--list", "prod"]).await;
+    assert_eq!(code, Some(0), "{pasted}{err}");
+    assert!(err.contains("3 monitors have no canary") && err.contains("prod-dead: "), "{err}");
+    assert!(!pasted.contains("prod-dead") && !pasted.contains("url:"), "{pasted}");
+    write("monitors.yaml", &file(&pasted));
+    for id in ["prod-a", "prod-b"] {
+        let (code, out, err) = serin(folder.path(), &["probe", id, "--json"]).await;
+        let seen: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+        assert!(code == Some(0) && seen["asks"].as_array().unwrap().len() > 3, "what is pasted is asked: {out}{err}");
+    }
+    let (code, _, err) = serin(folder.path(), &["canary", "suggest", "--list", "prod"]).await;
+    assert!(code == Some(2) && err.contains("1 monitor has no canary"), "those that have some are left alone: {err}");
+}

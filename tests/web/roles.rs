@@ -100,6 +100,7 @@ const TABLE: &[(&str, Option<Wants>, Option<Wants>)] = &[
     ("/api/v1/silences/{id}/end", None, Some(Act)),
     ("/api/v1/discover", Some(Read), None),
     ("/api/v1/discover/{source}/accept", None, Some(Act)),
+    ("/api/v1/discover/{source}/read", None, Some(Act)),
     ("/api/v1/keys", Some(Owner), Some(Owner)),
     ("/api/v1/keys/{id}/end", None, Some(Owner)),
     ("/api/v1/audit", Some(Owner), None),

@@ -36,6 +36,8 @@ pub(crate) struct Draft {
     pub durations: Vec<Duration>,
     /// When the newest source was indexed, as a date.
     pub indexed: Option<String>,
+    /// Whether a list says where the server is, so that nothing of that is written.
+    pub is_listed: bool,
     /// Whether rhythm and limits are left to the file's `defaults`, which these would contradict.
     pub by_defaults: bool,
     /// The most requests a day, as the checker counts them.
@@ -76,11 +78,14 @@ impl Draft {
             line(1, &format!("name: {}", text(name)));
         }
         match self.program.split_first() {
+            None if self.is_listed => {}
             None => line(1, &format!("url: {}", address(&self.url))),
             Some((command, args)) => self.program(command, args, &mut line),
         }
         self.auth(&mut line);
-        if self.by_defaults {
+        if self.is_listed {
+            // Its template says the rest.
+        } else if self.by_defaults {
             line(1, "# How often, how long and by which limits: as `defaults` says.");
         } else {
             line(1, "every: 60s");

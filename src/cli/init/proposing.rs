@@ -120,6 +120,7 @@ fn drafted(explored: &Explored, written: &WrittenReference, id: String) -> Draft
         canaries,
         durations: explored.durations.clone(),
         indexed: indexed.map(|at| at.format("%Y-%m-%d").to_string()),
+        is_listed: false,
         by_defaults: false,
         calls_per_day: None,
         facts: Vec::new(),

@@ -39,31 +39,31 @@ pub(in crate::config) struct Checker<'e> {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::config) struct Fields<'n, 'a> {
     entries: &'n [MapEntry<'a>],
-    /// What holds where they say nothing.
-    beneath: &'n [MapEntry<'a>],
+    /// What holds where they say nothing, the nearest first.
+    beneath: [&'n [MapEntry<'a>]; 2],
     pub place: TextSpan,
 }
 
 impl<'n, 'a> Fields<'n, 'a> {
     /// What is written under a key.
     pub(in crate::config) fn get(&self, key: &str) -> Option<&'n MapEntry<'a>> {
-        self.both(key).last()
+        self.all(key).last()
     }
 
-    /// The same, beneath first.
-    pub(in crate::config) fn both(&self, key: &str) -> impl Iterator<Item = &'n MapEntry<'a>> {
-        let of = |entries: &'n [MapEntry<'a>]| entries.iter().find(|entry| entry.key == key);
-        of(self.beneath).into_iter().chain(of(self.entries))
+    /// The same, what is beneath first.
+    pub(in crate::config) fn all(&self, key: &str) -> impl Iterator<Item = &'n MapEntry<'a>> {
+        let [near, far] = self.beneath;
+        [far, near, self.entries].into_iter().filter_map(move |entries| entries.iter().find(|entry| entry.key == key))
     }
 
-    /// The same, over a template.
-    pub(in crate::config) fn over(self, template: Self) -> Self {
-        Self { beneath: template.entries, ..self }
+    /// The same, over others that have nothing or one layer beneath them.
+    pub(in crate::config) fn over(self, others: Self) -> Self {
+        Self { beneath: [others.entries, others.beneath[0]], ..self }
     }
 
     /// Entries that nobody wrote.
     pub(in crate::config) fn stand_in(entries: &'n [MapEntry<'a>], place: TextSpan) -> Self {
-        Self { entries, beneath: &[], place }
+        Self { entries, beneath: [&[], &[]], place }
     }
 }
 
@@ -181,7 +181,7 @@ impl<'e> Checker<'e> {
             };
             self.report(diagnostic);
         }
-        Some(Fields { entries, beneath: &[], place: node.place })
+        Some(Fields { entries, beneath: [&[], &[]], place: node.place })
     }
 
     /// What to call a map that has an id, such as `monitor 'docs'`, before anything in it was looked at.

@@ -1,10 +1,11 @@
 //! `discover:`: lists of servers that others keep, and the template by which each becomes a monitor.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::monitors;
 use crate::config::check::process::networks;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
@@ -17,11 +18,18 @@ use crate::domain::discovery::{From, Source};
 const ITEMS_MAX: usize = 100;
 const EVERY_DEFAULT: Duration = Duration::from_secs(60);
 const EVERY: RangeInclusive<Duration> = Duration::from_secs(5)..=Duration::from_secs(24 * 3600);
+/// Registries ask to be read about hourly ("MCP Registry Aggregators").
+const REGISTRY_EVERY_DEFAULT: Duration = Duration::from_secs(3600);
+const REGISTRY_EVERY: RangeInclusive<Duration> = Duration::from_secs(5 * 60)..=Duration::from_secs(24 * 3600);
+/// Where a list may be.
+const PLACES: [&str; 3] = ["http_sd", "file_sd", "registry"];
 const GONE_AFTER_DEFAULT: Duration = Duration::from_secs(24 * 3600);
 const GONE_AFTER: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(30 * 24 * 3600);
+/// What is said of single servers of one source.
+const SINGLE_MAX: usize = 10_000;
 /// Keys of a monitor that a list gives, or that stand for one server alone.
-const NOT_IN_TEMPLATE: [&str; 7] = ["id", "url", "name", "command", "args", "env", "replicas_of"];
-/// What of a template lets its bearer in somewhere.
+const NOT_BESIDES: [&str; 6] = ["url", "name", "command", "args", "env", "replicas_of"];
+/// What lets its bearer in somewhere.
 const CREDENTIALS: [&str; 2] = ["auth", "client_certificate"];
 
 /// Everything that `discover:` says.
@@ -33,6 +41,17 @@ pub(in crate::config) struct DiscoverRead<'n, 'a> {
     pub folder: String,
     /// The template of each, by its id.
     pub templates: HashMap<String, Fields<'n, 'a>>,
+    /// What single monitors have besides, by their ids.
+    pub single: BTreeMap<String, Single<'n, 'a>>,
+}
+
+/// What a person says of one listed server.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::config) struct Single<'n, 'a> {
+    /// Everything that stands there.
+    pub fields: Fields<'n, 'a>,
+    /// The source under which it stands, by its place in the file.
+    pub source: usize,
 }
 
 /// Reads `discover: { folder, from: […] }`.
@@ -60,11 +79,14 @@ pub(in crate::config) fn discover<'n, 'a>(
     for item in items.iter().take(SOURCES_MAX) {
         let what = Checker::named("source", item);
         let Some(fields) = checker.fields(&what, item, "discover.from") else { continue };
-        let Some((source, template)) = source(checker, &what, (item, fields)) else { continue };
+        let Some((source, template, single)) = source(checker, &what, (item, fields)) else { continue };
         if let Some(first) = places.insert(source.id.clone(), item.place) {
             let diagnostic = Diagnostic::new(item.place, format!("{what} is declared twice")).note(first, "here too");
             checker.report(diagnostic.help("give each source its own id"));
             continue;
+        }
+        for (id, fields) in single {
+            found.single.insert(id, Single { fields, source: found.sources.len() });
         }
         found.templates.extend(template.map(|template| (source.id.clone(), template)));
         found.sources.push(source);
@@ -76,7 +98,7 @@ fn source<'n, 'a>(
     checker: &mut Checker<'_>,
     what: &str,
     (item, fields): (&'n Node<'a>, Fields<'n, 'a>),
-) -> Option<(Source, Option<Fields<'n, 'a>>)> {
+) -> Option<(Source, Option<Fields<'n, 'a>>, HashMap<String, Fields<'n, 'a>>)> {
     let id = match fields.get("id") {
         Some(entry) => {
             checker.text("a source's id", &entry.value).and_then(|id| checker.id("source", &id, entry.value.place))
@@ -91,14 +113,20 @@ fn source<'n, 'a>(
         let entry = fields.get(key)?;
         checker.duration(format_args!("'{key}' of {what}"), &entry.value, range)
     };
-    let every = duration("every", EVERY).unwrap_or(EVERY_DEFAULT);
+    let (every_default, range) = match from {
+        Some(From::Registry { .. }) => (REGISTRY_EVERY_DEFAULT, REGISTRY_EVERY),
+        _ => (EVERY_DEFAULT, EVERY),
+    };
+    let every = duration("every", range).unwrap_or(every_default);
     let gone_after = duration("gone_after", GONE_AFTER).unwrap_or(GONE_AFTER_DEFAULT);
     let hosts = fields.get("hosts").map(|entry| texts(checker, "'hosts'", entry)).unwrap_or_default();
     let allow_private = fields.get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default();
     let relabel = fields.get("relabel").map(|entry| relabel(checker, entry)).unwrap_or_default();
     let template = fields.get("monitor").and_then(|entry| template(checker, what, entry, hosts.is_empty()));
+    let single = fields.get("monitors").map(|entry| single(checker, what, entry, hosts.is_empty())).unwrap_or_default();
     let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
-    let has_credential = template.is_some_and(|template| CREDENTIALS.iter().any(|key| template.get(key).is_some()));
+    let has_one = |fields: &Fields<'_, '_>| CREDENTIALS.iter().any(|key| fields.get(key).is_some());
+    let has_credential = template.iter().chain(single.values()).any(has_one);
     let line = item.place.line;
     let template_known_later = String::new();
     let source = Source {
@@ -113,41 +141,41 @@ fn source<'n, 'a>(
         gone_after,
         line,
     };
-    Some((source, template))
+    Some((source, template, single))
 }
 
 /// Where the list is.
 fn place(checker: &mut Checker<'_>, what: &str, item: &Node<'_>, fields: Fields<'_, '_>) -> Option<From> {
-    match (fields.get("http_sd"), fields.get("file_sd")) {
-        (Some(http), None) => {
-            let inner = checker.fields(format_args!("'http_sd' of {what}"), &http.value, "discover.from.http_sd")?;
-            let Some(url) = inner.get("url") else {
-                checker.missing("'http_sd'", http.place, "url", "such as `url: https://consul.example.org/sd`");
-                return None;
-            };
-            let url = checker.address("the address of a list", &url.value)?;
-            let bearer = inner.get("bearer").map(|entry| checker.secret("'bearer' of 'http_sd'", &entry.value));
-            Some(From::HttpSd { url, bearer: bearer.flatten() })
-        }
-        (None, Some(files)) => {
-            let globs = texts(checker, "'file_sd'", files);
-            (!globs.is_empty()).then_some(From::FileSd(globs))
-        }
-        (None, None) => {
-            checker.missing(
-                what,
-                item.place,
-                "http_sd",
-                "where its list is: `http_sd: { url: … }` or `file_sd: [ … ]`",
-            );
-            None
-        }
-        (Some(_), Some(files)) => {
-            let diagnostic = Diagnostic::new(files.place, format!("{what} has two lists"));
-            checker.report(diagnostic.help("make two sources of it"));
-            None
-        }
+    let mut written = PLACES.into_iter().filter_map(|key| fields.get(key));
+    let Some(place) = written.next() else {
+        let mend = "where its list is: `http_sd: { url: … }`, `file_sd: [ … ]` or `registry: { url: … }`";
+        checker.missing(what, item.place, "http_sd", mend);
+        return None;
+    };
+    if let Some(second) = written.next() {
+        let diagnostic = Diagnostic::new(second.place, format!("{what} has two lists"));
+        checker.report(diagnostic.help("make two sources of it"));
+        return None;
     }
+    if place.key == "file_sd" {
+        let globs = texts(checker, "'file_sd'", place);
+        return (!globs.is_empty()).then_some(From::FileSd(globs));
+    }
+    let of = quoted(&place.key);
+    let at = format!("discover.from.{}", place.key);
+    let inner = checker.fields(format_args!("{of} of {what}"), &place.value, &at)?;
+    let Some(url) = inner.get("url") else {
+        checker.missing(&of, place.place, "url", "such as `url: https://lists.example.org/`");
+        return None;
+    };
+    let url = checker.address("the address of a list", &url.value)?;
+    let bearer = inner.get("bearer").map(|entry| checker.secret(format_args!("'bearer' of {of}"), &entry.value));
+    let bearer = bearer.flatten();
+    if place.key == "http_sd" {
+        return Some(From::HttpSd { url, bearer });
+    }
+    let search = inner.get("search").and_then(|entry| checker.text("'search'", &entry.value));
+    Some(From::Registry { url, bearer, search })
 }
 
 fn relabel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Vec<Relabel> {
@@ -203,18 +231,52 @@ fn template<'n, 'a>(
     let fields = checker.fields(format_args!("'monitor' of {what}"), &entry.value, "monitors");
     checker.asked = asked;
     let fields = fields?;
-    for key in NOT_IN_TEMPLATE.into_iter().filter_map(|key| fields.get(key)) {
-        let diagnostic = Diagnostic::new(key.place, format!("{} of a template is the same for all", quoted(&key.key)));
+    not_for_all(checker, fields, "id");
+    of_the_list(checker, fields, is_any_host);
+    Some(fields)
+}
+
+/// What single servers have besides, by the ids of their monitors.
+fn single<'n, 'a>(
+    checker: &mut Checker<'_>,
+    what: &str,
+    entry: &'n MapEntry<'a>,
+    is_any_host: bool,
+) -> HashMap<String, Fields<'n, 'a>> {
+    checker.ask(entry.value.place, || ValueShape::Any);
+    let asked = checker.asked.take();
+    let items = checker.list(format_args!("'monitors' of {what}"), &entry.value).unwrap_or_default();
+    if let Some(item) = items.get(SINGLE_MAX) {
         checker.report(
-            diagnostic.help("leave it out: the list gives each server its own; `relabel` sets `__id__` and `__path__`"),
+            Diagnostic::new(item.place, format!("more than {SINGLE_MAX} single ones")).help("say it in `monitor`"),
         );
     }
+    let (mut found, mut places) = (HashMap::new(), HashMap::new());
+    for item in items.iter().take(SINGLE_MAX) {
+        let Some(fields) = checker.fields(Checker::named("monitor", item).as_str(), item, "monitors") else { continue };
+        of_the_list(checker, fields, is_any_host);
+        found.extend(monitors::identity(checker, fields, &mut places).map(|id| (id, fields)));
+    }
+    checker.asked = asked;
+    found
+}
+
+/// Refuses what the list says of each server, and credentials where it may name any.
+fn of_the_list(checker: &mut Checker<'_>, fields: Fields<'_, '_>, is_any_host: bool) {
+    for key in NOT_BESIDES {
+        not_for_all(checker, fields, key);
+    }
     for key in CREDENTIALS.into_iter().filter_map(|key| fields.get(key)).filter(|_| is_any_host) {
-        let message = format!("{} of a template goes to whatever server the list names", quoted(&key.key));
+        let message = format!("{} goes to whatever server the list names", quoted(&key.key));
         let mend = "add `hosts` to the source, such as `hosts: [\"*.example.org\"]`";
         checker.report(Diagnostic::new(key.place, message).help(mend));
     }
-    Some(fields)
+}
+
+fn not_for_all(checker: &mut Checker<'_>, fields: Fields<'_, '_>, key: &str) {
+    let Some(entry) = fields.get(key) else { return };
+    let diagnostic = Diagnostic::new(entry.place, format!("{} is what the list says of each server", quoted(key)));
+    checker.report(diagnostic.help("leave it out; `relabel` sets `__id__`, `__name__`, `__address__` and `__path__`"));
 }
 
 fn texts(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<String> {

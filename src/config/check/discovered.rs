@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::depends_on;
-use crate::config::check::discover::DiscoverRead;
+use crate::config::check::discover::{DiscoverRead, Single};
 use crate::config::check::monitors::{Defaults, FLEET_CANARIES_MAX, MONITORS_MAX, MonitorsRead, identity, monitor};
 use crate::config::check::runbooks;
 use crate::config::read::diagnostic::{Diagnostic, quoted};
@@ -35,12 +35,19 @@ pub(in crate::config) fn discovered<'n, 'a>(
 ) -> Vec<Source> {
     // What a template asks is asked of monitors already.
     let asked = checker.asked.take();
-    let with_template = |source: &Source| {
+    let mut sources = discover.sources.clone();
+    for source in &mut sources {
         let template = discover.templates.get(&source.id);
-        let template = template.and_then(|template| whole(checker, found, *template, (source, defaults)));
-        Source { template: template.unwrap_or_default(), ..source.clone() }
-    };
-    let sources = discover.sources.iter().map(with_template).collect();
+        let what = format!("a monitor of source {}", quoted(&source.id));
+        source.template =
+            template.and_then(|template| whole(checker, &what, *template, (found, defaults))).unwrap_or_default();
+    }
+    for (id, Single { fields, source }) in &discover.single {
+        let Some(source) = sources.get_mut(*source) else { continue };
+        let fields = discover.templates.get(&source.id).map_or(*fields, |template| fields.over(*template));
+        let said = whole(checker, &format!("monitor {}", quoted(id)), fields, (found, defaults));
+        source.template.push_str(&format!("; {id}: {}", said.unwrap_or_default()));
+    }
     let mut ids = HashSet::new();
     let mut canaries_left =
         FLEET_CANARIES_MAX.saturating_sub(found.list.iter().map(|monitor| monitor.canaries.len()).sum());
@@ -49,7 +56,7 @@ pub(in crate::config) fn discovered<'n, 'a>(
         let template = discover.templates.get(&source.id);
         for item in items {
             let mark = checker.found.mark();
-            let read = listed(checker, (item, source, template), defaults);
+            let read = listed(checker, (item, source, template), (defaults, discover));
             let why = checker.found.take_back(mark);
             let Some((monitor, own)) = read.filter(|_| why.is_none()) else {
                 left_out(checker, item, source, &why.unwrap_or_else(|| "it cannot be read".to_owned()));
@@ -71,6 +78,15 @@ pub(in crate::config) fn discovered<'n, 'a>(
             left_out(checker, item, source, why);
         }
     }
+    // Where no list was read yet, as in a checkout, nothing is known of what it names.
+    let is_read = |single: &Single<'_, '_>| {
+        let source = discover.sources.get(single.source);
+        sections.iter().any(|(_, read)| read.map(|read| &read.id) == source.map(|source| &source.id))
+    };
+    for (id, single) in discover.single.iter().filter(|(id, single)| !ids.contains(*id) && is_read(single)) {
+        let diagnostic = Diagnostic::warning(single.fields.place, format!("no list names a monitor {}", quoted(id)));
+        checker.report(diagnostic.help("`serin discover list` says what is watched; it holds once a list names it"));
+    }
     checker.asked = asked;
     sources
 }
@@ -78,9 +94,9 @@ pub(in crate::config) fn discovered<'n, 'a>(
 /// Looks at a template as a whole, at its own place; a text that changes with what it says.
 fn whole(
     checker: &mut Checker<'_>,
-    found: &MonitorsRead,
+    what: &str,
     template: Fields<'_, '_>,
-    (source, defaults): (&Source, &Defaults<'_, '_>),
+    (found, defaults): (&MonitorsRead, &Defaults<'_, '_>),
 ) -> Option<String> {
     let entries = [("id", STAND_IN), ("url", STAND_IN_URL)].map(|(key, text)| MapEntry {
         key: key.into(),
@@ -88,10 +104,9 @@ fn whole(
         value: Child::Own(Node::stand_in(text, template.place)),
     });
     let fields = Fields::stand_in(&entries, template.place).over(template);
-    let what = format!("a monitor of source {}", quoted(&source.id));
-    let parents = fields.get("depends_on").map(|entry| depends_on::parents(checker, &what, entry)).unwrap_or_default();
-    let runbooks = fields.get("runbooks").map(|entry| runbooks::of_monitor(checker, &what, entry));
-    let monitor = monitor(checker, &what, Some(STAND_IN.to_owned()), (fields, &parents), defaults)?;
+    let parents = fields.get("depends_on").map(|entry| depends_on::parents(checker, what, entry)).unwrap_or_default();
+    let runbooks = fields.get("runbooks").map(|entry| runbooks::of_monitor(checker, what, entry));
+    let monitor = monitor(checker, what, Some(STAND_IN.to_owned()), (fields, &parents), defaults)?;
     let template = format!("{} {runbooks:?}", monitor.definition_hash);
     let depends = HashMap::from([(monitor.id.clone(), parents)]);
     depends_on::depends_on(checker, &[Arc::new(monitor)], &found.places, &depends);
@@ -102,13 +117,18 @@ fn whole(
 fn listed<'n, 'a>(
     checker: &mut Checker<'_>,
     (item, source, template): (&'n Node<'a>, &Source, Option<&Fields<'n, 'a>>),
-    defaults: &Defaults<'_, '_>,
+    (defaults, discover): (&Defaults<'_, '_>, &DiscoverRead<'n, 'a>),
 ) -> Option<(Monitor, Option<RunbooksByReason>)> {
     let what = Checker::named("monitor", item);
     let own = checker.fields_and(&what, item, "monitors", &[GONE_SINCE])?;
     refuse_references(checker, item);
     let fields = template.map_or(own, |template| own.over(*template));
     let id = identity(checker, own, &mut HashMap::new())?;
+    let single = discover
+        .single
+        .get(&id)
+        .filter(|single| discover.sources.get(single.source).is_some_and(|of| of.id == source.id));
+    let fields = single.map_or(fields, |single| single.fields.over(fields));
     let parents = fields.get("depends_on").map(|entry| depends_on::parents(checker, &what, entry)).unwrap_or_default();
     let mut read = monitor(checker, &what, Some(id), (fields, &parents), defaults)?;
     let url = url::Url::parse(read.url.resolved.expose()).ok()?;

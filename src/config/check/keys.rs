@@ -110,7 +110,14 @@ const KEYS: &[(&str, &str)] = &[
     ("discover.from.http_sd.url", "Where it is."),
     ("discover.from.http_sd.bearer", "The token it wants: `${env:NAME}` or `${file:/path}`."),
     ("discover.from.file_sd", "Files in the format of Prometheus' file-based service discovery, by globs; JSON."),
-    ("discover.from.every", "How often the list is read. Default 60s."),
+    ("discover.from.registry", "A registry of MCP servers, by its API (`/v0.1/servers`)."),
+    (
+        "discover.from.registry.url",
+        "Where it is, without `/v0.1/servers`, such as https://registry.modelcontextprotocol.io.",
+    ),
+    ("discover.from.registry.bearer", "The token it wants: `${env:NAME}` or `${file:/path}`."),
+    ("discover.from.registry.search", "A part of the names of the servers that are asked for; without it all."),
+    ("discover.from.every", "How often the list is read. Default 60s, of a registry 1h."),
     (
         "discover.from.hosts",
         "Hosts that a listed server may have, such as `*.example.org`; without it any. A template with credentials needs it; over plain HTTP they go only to a host that is written with `http://` before it.",
@@ -137,6 +144,7 @@ const KEYS: &[(&str, &str)] = &[
         "How long a server that fails stays watched after it is gone from the list. Default 24h.",
     ),
     ("discover.from.monitor", "What each of its monitors has, as under `monitors`."),
+    ("discover.from.monitors", "What single ones have besides, by their ids: `- { id: prod-docs, canaries: […] }`."),
     ("receivers", "Who can be told, by name."),
     ("receivers.*", "How one receiver is reached: by webhook, by email, or in a service that the team uses already."),
     ("receivers.*.webhook", "A webhook after Standard Webhooks."),
@@ -593,7 +601,10 @@ pub(in crate::config) fn about(path: &str) -> Option<String> {
         return Some(format!("Runbook where the reason is of the layer: {}.", layer.title()));
     }
     let of = |path: &str| KEYS.iter().find(|(known, _)| *known == path).map(|(_, about)| (*about).to_owned());
-    let of_monitor = path.strip_prefix("defaults.").or_else(|| path.strip_prefix("discover.from.monitor."));
+    let of_monitor = path
+        .strip_prefix("defaults.")
+        .or_else(|| path.strip_prefix("discover.from.monitor."))
+        .or_else(|| path.strip_prefix("discover.from.monitors."));
     of(path).or_else(|| of(&format!("monitors.{}", of_monitor?)))
 }
 

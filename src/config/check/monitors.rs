@@ -158,7 +158,7 @@ pub(super) fn monitor(
     let reached = reach::reach(checker, what, fields, Layers::new(Some(fields), defaults.fields));
     let url = reached.as_ref().map(|(url, _)| url);
     let name = fields.get("name").and_then(|entry| checker.text(format_args!("the name of {what}"), &entry.value));
-    let labels = fields.both("labels").flat_map(|entry| labels(checker, what, &entry.value)).collect();
+    let labels = fields.all("labels").flat_map(|entry| labels(checker, what, &entry.value)).collect();
     let auth = fields.get("auth").map(|entry| auth::auth(checker, what, &entry.value, url)).unwrap_or_default();
     let health = fields.get("health").map(|entry| health(checker, what, entry)).unwrap_or_default();
     let pace = pace(checker, Layers::new(Some(fields), defaults.fields));

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
+use crate::daemon::discovery::at_most::AtMost;
 use crate::domain::discovery::relabel::Labels;
 use crate::domain::discovery::target::ADDRESS;
 
@@ -77,29 +78,11 @@ struct Group {
 }
 
 fn targets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    struct Targets;
-    impl<'de> Visitor<'de> for Targets {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of addresses")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<String>, A::Error> {
-            let mut all = Vec::new();
-            while let Some(target) = items.next_element::<String>()? {
-                if all.len() == TARGETS_MAX {
-                    return Err(A::Error::custom(format_args!("more than {TARGETS_MAX} targets")));
-                }
-                if target.len() > LABEL_BYTES_MAX {
-                    return Err(A::Error::custom(format_args!("a target of more than {LABEL_BYTES_MAX} bytes")));
-                }
-                all.push(target);
-            }
-            Ok(all)
-        }
+    let AtMost(targets) = AtMost::<String, TARGETS_MAX>::deserialize(deserializer)?;
+    match targets.iter().find(|target| target.len() > LABEL_BYTES_MAX) {
+        Some(_) => Err(D::Error::custom(format_args!("a target of more than {LABEL_BYTES_MAX} bytes"))),
+        None => Ok(targets),
     }
-    deserializer.deserialize_seq(Targets)
 }
 
 fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
@@ -156,7 +139,7 @@ mod tests {
                 "a label that is a number",
             ),
             ("[".repeat(100_000), Err("line 1"), "nesting without an end"),
-            (format!(r#"[{{"targets":[{}"a"]}}]"#, "\"a\",".repeat(50_000)), Err("more than 50000"), "too many"),
+            (format!(r#"[{{"targets":[{}"a"]}}]"#, "\"a\",".repeat(50_000)), Err("more than 50000 items"), "too many"),
             (
                 format!(
                     r#"[{{"labels":{{{}"z":""}}}}]"#,

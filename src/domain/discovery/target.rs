@@ -79,6 +79,9 @@ fn address(labels: &Labels) -> Result<Url, String> {
         format!("{scheme}://{address}{}{path}", if path.starts_with('/') { "" } else { "/" })
     };
     plain("its address", &written, 2_000)?;
+    if written.contains(['{', '}']) {
+        return Err(format!("its address {} has a variable in it, which nobody fills in", shown(&written)));
+    }
     let url = Url::parse(&written).map_err(|error| format!("its address {} is none: {error}", shown(&written)))?;
     let why = match () {
         () if !matches!(url.scheme(), "http" | "https") => "is neither http nor https",
@@ -220,7 +223,8 @@ mod tests {
     #[test]
     fn what_cannot_be_watched_says_why() {
         let long = "x".repeat(300);
-        let rows: [(Pairs<'_>, &str, &str); 12] = [
+        let rows: [(Pairs<'_>, &str, &str); 13] = [
+            (&[(ADDRESS, "https://{tenant}.example.org/mcp")], "has a variable", "a template of an address"),
             (&[], "no `__address__`", "nothing"),
             (&[(ADDRESS, " ")], "no `__address__`", "a blank"),
             (&[(ADDRESS, "evil.example.net")], "none of `hosts`", "another host"),

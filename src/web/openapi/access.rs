@@ -8,7 +8,7 @@ use crate::web::{audit, keys, listings};
 const OWNERS: (u16, &str) =
     (403, "This wants the token itself or a user who is an owner, or it was sent by a page of another site.");
 
-pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 6] {
+pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 7] {
     let made = schema::<keys::KeyMade>(schemas);
     let let_go = schema::<listings::LetGo>(schemas);
     [
@@ -27,6 +27,11 @@ pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 6] {
                 "Let go what a list names no longer",
                 None,
             )
+        },
+        Operation {
+            gives: vec![(202, "It is read now.", None)],
+            refuses: &[(404, "The file declares no source of this id.")],
+            ..Operation::post("/api/v1/discover/{source}/read", "read_list", "Read a list before it is due", None)
         },
         Operation {
             refuses: &[OWNERS],

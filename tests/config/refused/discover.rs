@@ -28,10 +28,27 @@ fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
             "a credential for any host",
             "goes to whatever server the list names => add `hosts`",
         ),
-        (format!("{HTTP}, monitor: {{ url: https://a.example.org/ }}"), "one address for all", "is the same for all"),
+        (format!("{HTTP}, monitor: {{ url: https://a.example.org/ }}"), "one address for all", "is what the list says"),
         (format!("{HTTP}, monitor: {{ evry: 5s }}"), "a key that is none", "did you mean 'every'?"),
         (format!("{HTTP}, monitor: {{ every: 5 }}"), "a value that is none", "a duration needs its unit"),
         (format!("{HTTP}, monitor: {{ depends_on: [nobody] }}"), "a parent that is none", "no file declares"),
+        (format!("{HTTP}, monitor: {{ id: docs }}"), "one id for all", "is what the list says"),
+        ("registry: { search: rag }".to_owned(), "a registry nowhere", "'registry' has no 'url'"),
+        (
+            "registry: { url: https://registry.example.org/ }, gone_after: 5s".to_owned(),
+            "a time that is none",
+            "gone_after",
+        ),
+        (format!("{HTTP}, monitors: [{{ every: 30s }}]"), "a single one that is none", "a monitor has no 'id'"),
+        (format!("{HTTP}, monitors: [{{ id: p-a }}, {{ id: p-a }}]"), "a single one twice", "declared twice"),
+        (format!("{HTTP}, monitors: [{{ id: p-a, evry: 5s }}]"), "a key that is none", "did you mean 'every'?"),
+        (format!("{HTTP}, monitors: [{{ id: p-a, every: 5 }}]"), "a value that is none", "needs its unit"),
+        (format!("{HTTP}, monitors: [{{ id: p-a, url: https://a }}]"), "an address", "is what the list says"),
+        (
+            format!("{HTTP}, monitors: [{{ id: p-a, auth: {{ bearer: \"${{env:LONG_SECRET}}\" }} }}]"),
+            "a credential for any host",
+            "add `hosts`",
+        ),
     ];
     for (source, sentence, expected) in rows {
         let text = with(&source.replace("id: prod", "every: 60s"));
@@ -41,6 +58,8 @@ fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
     }
     let twice = "version: 1\ndiscover:\n  from:\n    - { id: a, file_sd: [a] }\n    - { id: a, file_sd: [b] }\n";
     assert!(lines(&faults(twice))[0].contains("is declared twice"));
+    let often = "version: 1\ndiscover:\n  from:\n    - { id: a, registry: { url: https://registry.example.org/ }, every: 60s }\n";
+    assert!(lines(&faults(often))[0].contains("between 5m"), "{:?}", lines(&faults(often)));
     let none = loaded(&with(HTTP)).fleet;
     assert!(none.monitors.is_empty() && none.discovery.sources.len() == 1, "a fleet may be discovered as a whole");
 }
@@ -51,7 +70,8 @@ fn what_a_list_says_is_watched_or_left_out_and_refuses_nothing() {
     let path = folder.path().join("monitors.yaml");
     let template =
         "monitor: { every: 45s, labels: { team: docs, env: prod }, auth: { bearer: \"${env:LONG_SECRET}\" } }";
-    let source = format!("hosts: [\"*.example.org\"], allow_private: [10.20.0.0/16], {HTTP}, {template}");
+    let single = "monitors: [{ id: prod-b, every: 30s, labels: { team: b } }, { id: prod-none, every: 30s }]";
+    let source = format!("hosts: [\"*.example.org\"], allow_private: [10.20.0.0/16], {HTTP}, {template}, {single}");
     let own = "monitors:\n  - { id: own, url: https://own.example.org/mcp }\n  - { id: prod-mine, url: https://own.example.org/b }\n";
     fs::write(&path, format!("{}{own}", with(&source))).unwrap();
     fs::create_dir(folder.path().join("discovered")).unwrap();
@@ -88,7 +108,12 @@ fn what_a_list_says_is_watched_or_left_out_and_refuses_nothing() {
     let listed = &loaded.fleet.monitors[2];
     let labels: Vec<_> = listed.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(labels, ["discovered=prod", "env=test", "team=docs"], "its own labels before the template's");
-    assert_eq!(listed.every.as_secs(), 45);
+    let one = &loaded.fleet.monitors[3];
+    assert_eq!((listed.every.as_secs(), one.every.as_secs()), (45, 30), "what is said of one is said of no other");
+    let labels: Vec<_> = one.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    assert_eq!(labels, ["discovered=prod", "env=prod", "team=b"], "before the list and the template");
+    let unlisted = loaded.warnings.iter().filter(|warning| warning.contains("no list names a monitor 'prod-none'"));
+    assert_eq!(unlisted.count(), 1, "{:#?}", loaded.warnings);
     let origin = listed.discovered.as_ref().unwrap();
     assert_eq!((origin.source.as_str(), origin.gone_since, origin.allow_private.len()), ("prod", None, 1));
     assert_eq!(loaded.fleet.monitors[3].discovered.as_ref().unwrap().gone_since, Some(1_700_000_000));

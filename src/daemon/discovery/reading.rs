@@ -1,0 +1,123 @@
+//! Reading one list, wherever it is, as far as the monitors it comes to. Each reading is a task of its own: a list that takes
+//! its time keeps no other waiting.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use chrono::Utc;
+use ipnet::IpNet;
+use serin_outbound::guard::{Refusal, allowed};
+use url::{Host, Url};
+
+use crate::config::read::bytes::read_bytes;
+use crate::config::read::glob;
+use crate::daemon::discovery::registry::{self, Servers};
+use crate::daemon::discovery::sd_list;
+use crate::domain::discovery::relabel::Labels;
+use crate::domain::discovery::target::{Target, target};
+use crate::domain::discovery::{From, Source};
+use crate::net::document::Documents;
+
+/// Files of one source.
+const FILES_MAX: usize = 1_000;
+
+/// What reads lists.
+#[derive(Debug, Clone)]
+pub(super) struct Reader {
+    pub documents: Documents,
+    /// The folder of monitors.yaml, where globs start.
+    pub folder: PathBuf,
+}
+
+/// One list, read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// The monitors it comes to, and a line for each server that cannot be one; or why it cannot be read.
+    pub listed: Result<(Vec<Target>, Vec<String>), String>,
+    /// What is known of a registry now.
+    pub servers: Servers,
+}
+
+impl Reader {
+    /// Reads one. `servers` is what is known of it where it is a registry.
+    pub(super) async fn read(self, source: Source, mut servers: Servers) -> Reading {
+        let labels = match &source.from {
+            From::HttpSd { url, bearer } => {
+                let bearer = bearer.as_ref().map(|bearer| bearer.expose());
+                match self.documents.fetch(url.resolved.expose(), bearer, sd_list::LIST_BYTES_MAX).await {
+                    Ok(bytes) => blocking(move || sd_list::parsed(&bytes)).await,
+                    Err(why) => Err(why),
+                }
+            }
+            From::FileSd(globs) => {
+                let (folder, globs) = (self.folder, globs.clone());
+                blocking(move || of_files(&folder, &globs)).await
+            }
+            From::Registry { url, bearer, search } => {
+                let bearer = bearer.as_ref().map(|bearer| bearer.expose());
+                let asked = (url.resolved.expose(), bearer, search.as_deref());
+                registry::read(&self.documents, asked, &mut servers, Utc::now()).await
+            }
+        };
+        let listed = match labels {
+            Ok(labels) => blocking(move || Ok(targets(&source, labels))).await,
+            Err(why) => Err(why),
+        };
+        Reading { listed, servers }
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("reading it broke down: {error}")))
+}
+
+/// The monitors that a list comes to, each id once, and what of it cannot be one.
+fn targets(source: &Source, listed: Vec<Labels>) -> (Vec<Target>, Vec<String>) {
+    let (mut found, mut refused, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let allow: Vec<IpNet> = source.allow_private.iter().filter_map(|network| network.0.parse().ok()).collect();
+    for (nth, labels) in listed.into_iter().enumerate() {
+        match target(source, labels).and_then(|target| target.map(|target| reachable(target, &allow)).transpose()) {
+            Ok(Some(target)) if ids.insert(target.id.clone()) => found.push(target),
+            // Lists name one server in several groups: it is one.
+            Ok(_) => {}
+            Err(why) => refused.push(format!("target {}: {why}", nth + 1)),
+        }
+    }
+    (found, refused)
+}
+
+/// A server, unless its address is written out and lies where the source may not reach. What a name leads to is known when it
+/// is connected to, and judged then.
+fn reachable(target: Target, allow: &[IpNet]) -> Result<Target, String> {
+    let url = Url::parse(&target.url).map_err(|error| error.to_string())?;
+    let written = match url.host() {
+        Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
+        Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
+        _ => None,
+    };
+    let refused = |Refusal { ip, why }| {
+        format!("{ip} is a {why} address; list its network under `allow_private` of the source if it is meant")
+    };
+    written.map_or(Ok(()), |ip| allowed(ip, allow).map_err(refused)).map(|()| target)
+}
+
+/// What all files of a source list together. One that cannot be read makes the whole list unread: its servers are not gone.
+fn of_files(folder: &Path, globs: &[String]) -> Result<Vec<Labels>, String> {
+    let mut all = Vec::new();
+    let mut paths = BTreeSet::new();
+    for pattern in globs {
+        paths.extend(glob::files(folder, pattern)?);
+    }
+    if paths.len() > FILES_MAX {
+        return Err(format!("its globs stand for more than {FILES_MAX} files"));
+    }
+    let mut left = sd_list::LIST_BYTES_MAX as u64;
+    for path in paths {
+        let bytes = read_bytes(&path, left).map_err(|error| error.to_string())?;
+        left -= bytes.len() as u64;
+        let listed = sd_list::parsed(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
+        all.extend(listed);
+    }
+    Ok(all)
+}
