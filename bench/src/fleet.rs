@@ -139,7 +139,7 @@ pub(crate) fn beats(metrics: &ProcessMetrics) -> u64 {
 }
 
 /// The bucket's bound below which the share of starts lies.
-fn bound(counts: &[u64], share: f64) -> String {
+pub(crate) fn bound(counts: &[u64], share: f64) -> String {
     let wanted = (counts.iter().sum::<u64>() as f64 * share).ceil() as u64;
     let mut sum = 0;
     for (nth, count) in counts.iter().enumerate() {

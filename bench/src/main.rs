@@ -25,6 +25,7 @@ mod report;
 mod bare;
 mod backtest;
 mod beats;
+mod discovery;
 mod fleet;
 mod reference;
 mod config;
@@ -87,6 +88,8 @@ enum Part {
     Outbox(outbox::OutboxBench),
     /// Measures what open pages cost while nothing happens but beats
     Viewers(viewers::ViewersBench),
+    /// Measures how soon a long list is watched, and what its changes cost the beats of others
+    Discovery(discovery::DiscoveryBench),
     /// Measures how long a back-test of a month takes
     Backtest(backtest::BacktestBench),
     /// Serves canned answers.
@@ -152,6 +155,7 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::Quiet(args)) => quiet::run(&args),
         Some(Part::Outbox(args)) => Box::pin(outbox::run(&args)).await?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
+        Some(Part::Discovery(args)) => Box::pin(discovery::run(&args)).await?,
         Some(Part::Backtest(args)) => Box::pin(backtest::run(&args)).await?,
         Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,
         Some(Part::Viewers(args)) => Box::pin(viewers::run(&args)).await?,

@@ -5,6 +5,7 @@
 //! read each time. SIGHUP makes it look at once. Several files cannot be read at one moment: what differs from the last look
 //! is read a second time and only judged where both readings agree.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,14 @@ pub(crate) struct Reload {
     pub look: Arc<Notify>,
 }
 
+/// The content that was judged last.
+#[derive(Debug)]
+struct Judged {
+    hash: String,
+    /// What was warned of in the last good one.
+    warnings: HashSet<String>,
+}
+
 impl std::fmt::Debug for Reload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reload").field("path", &self.path).finish_non_exhaustive()
@@ -65,7 +74,7 @@ impl std::fmt::Debug for Reload {
 
 impl Reload {
     pub(crate) async fn run(self, shutdown: CancellationToken) {
-        let mut judged = self.fleet.borrow().provenance.hash.clone();
+        let mut judged = Judged { hash: self.fleet.borrow().provenance.hash.clone(), warnings: HashSet::new() };
         let mut reader = SourceReader::new(&self.path);
         while !shutdown.is_cancelled() {
             let now = Utc::now();
@@ -80,9 +89,9 @@ impl Reload {
         }
     }
 
-    /// Looks once; `judged` is the hash of the content that was judged last.
-    async fn turn(&self, reader: SourceReader, judged: &mut String, now: DateTime<Utc>) -> SourceReader {
-        let (env, last) = (Arc::clone(&self.env), judged.clone());
+    /// Looks once.
+    async fn turn(&self, reader: SourceReader, judged: &mut Judged, now: DateTime<Utc>) -> SourceReader {
+        let (env, last) = (Arc::clone(&self.env), judged.hash.clone());
         let read = tokio::task::spawn_blocking(move || look(reader, &*env, &last));
         let (reader, looked) = match read.await {
             Ok((reader, looked)) => (reader, looked),
@@ -97,12 +106,17 @@ impl Reload {
             // A secret's file or a folder could not be opened: what was read is not what is there. The next look may be.
             Looked::Valid(..) | Looked::Faulty { .. } if self.context.alerts.out_of_files(FILE, now) => {}
             Looked::Valid(source, loaded) => {
+                let warnings = loaded.warnings.clone();
                 if self.accept(&source, *loaded, now).await {
-                    *judged = source.hash;
+                    // A list brings a new file all day: what was said of the last one is not said again.
+                    for warning in warnings.iter().filter(|warning| !judged.warnings.contains(*warning)) {
+                        tracing::warn!("{warning}");
+                    }
+                    *judged = Judged { hash: source.hash, warnings: warnings.into_iter().collect() };
                 }
             }
             Looked::Faulty { hash, why } => {
-                *judged = hash;
+                judged.hash = hash;
                 self.refuse(&why, now);
             }
         }
@@ -119,9 +133,6 @@ impl Reload {
         (self.logging)(&loaded.settings.log);
         if (ProcessSettings { log: self.settings.log.clone(), ..loaded.settings.clone() }) != self.settings {
             tracing::warn!("listen, trusted_proxies, database or token changed; they take effect with the next start");
-        }
-        for warning in &loaded.warnings {
-            tracing::warn!("{warning}");
         }
         self.warn_of_removed_receivers(&loaded.fleet).await;
         let monitors = loaded.fleet.monitors.len();

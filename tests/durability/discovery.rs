@@ -264,3 +264,79 @@ async fn a_registry_is_read_page_by_page_and_then_what_is_new() {
     assert!(code == 1 && said.contains("no source of this id"), "{said}");
     serin.stop().await;
 }
+
+/// What answers to `/PATH` as hostile lists do.
+async fn hostile_server() -> String {
+    use axum::body::Body;
+    use axum::response::{IntoResponse as _, Redirect};
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    let endless = || async {
+        let pieces = std::iter::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 1024 * 1024])).take(1024);
+        Body::from_stream(futures_util::stream::iter(pieces)).into_response()
+    };
+    let labels: String = (0..1_000_000).map(|n| format!("\"l{n}\":\"\",")).collect();
+    let labels = format!("[{{\"targets\":[\"a.example.org\"],\"labels\":{{{labels}\"z\":\"\"}}}}]");
+    let inside = json!([{ "targets": ["10.0.0.7", "169.254.169.254", "[::1]:80", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"] }]);
+    let twice = json!([{ "targets": ["a.example.org", "b.example.org"], "labels": { "__id__": "same" } }]);
+    let evil = json!([{ "targets": ["a.example.org"], "labels": { "__id__": "x", "note": "a\"]\nreceivers: {}\n# ${env:SERIN_TEST_SECRET}" } }]);
+    let circle = json!({ "servers": [], "metadata": { "nextCursor": "again" } });
+    let app = Router::new()
+        .route("/endless", get(endless))
+        .route("/labels", get(move || async move { labels }))
+        .route("/inside", get(move || async move { axum::Json(inside) }))
+        .route("/twice", get(move || async move { axum::Json(twice) }))
+        .route("/evil", get(move || async move { axum::Json(evil) }))
+        .route("/loop", get(|| async { Redirect::temporary("/loop") }))
+        .route("/v0.1/servers", get(move || async move { axum::Json(circle) }));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_lists_are_refused_and_cost_no_more_than_their_limits() {
+    let (stage, mut file) = Stage::set(1).await;
+    file.monitors.truncate(1);
+    let url = hostile_server().await;
+    let rows = [
+        ("endless", format!("http_sd: {{ url: {url}/endless }}"), "it is larger than 32 MiB"),
+        ("labels", format!("http_sd: {{ url: {url}/labels }}"), "a group with more than 128 labels at line 1 column"),
+        ("loop", format!("http_sd: {{ url: {url}/loop }}"), "it answers HTTP 307"),
+        ("circle", format!("registry: {{ url: {url} }}"), "page 2: its cursor leads back to a page before it"),
+        ("inside", format!("http_sd: {{ url: {url}/inside }}"), "target 6: 127.0.0.1 is a loopback address"),
+        ("evil", format!("http_sd: {{ url: {url}/evil }}"), "target 1: a label's value"),
+        ("twice", format!("http_sd: {{ url: {url}/twice }}"), "\"source\":\"twice\",\"watched\":1"),
+    ];
+    let sources: String = rows.iter().map(|(id, from, _)| format!("    - {{ id: {id}, {from} }}\n")).collect();
+    let text = stage.text(&file).replace("monitors:\n", &format!("discover:\n  from:\n{sources}monitors:\n"));
+    stage.write_text(&text);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    for (id, _, expected) in &rows {
+        stage.shown(address, "/api/v1/discover", &format!("{id}: {expected}"), |page| page.contains(expected)).await;
+    }
+    let (_, page) = stage.get(address, "/api/v1/discover").await;
+    let all: serde_json::Value = serde_json::from_str(&page).expect("JSON");
+    let watched = |id: &str| {
+        all["sources"]
+            .as_array()
+            .and_then(|all| all.iter().find(|one| one["source"] == id).map(|one| one["watched"].clone()))
+    };
+    for (id, ..) in rows.iter().filter(|(id, ..)| *id != "twice") {
+        assert_eq!(watched(id), Some(json!(0)), "{id}: nothing of it is watched: {page}");
+    }
+    assert_eq!(
+        all["sources"]
+            .as_array()
+            .map(|all| all.iter().map(|one| one["refused_count"].as_u64().unwrap_or(0)).sum::<u64>()),
+        Some(7),
+        "six places and a text: {page}"
+    );
+    let is_up = |page: &str| page.contains("\"state\":\"up\"");
+    stage.shown(address, "/api/v1/monitors/s0", "what people wrote is watched all the while", is_up).await;
+    let status = std::fs::read_to_string(format!("/proc/{}/status", serin.id())).expect("Linux");
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let peak = peak.expect("its peak");
+    assert!(peak < 512 * 1024, "a list of 1 GB takes no more than its limit: {peak} kB");
+    serin.stop().await;
+}

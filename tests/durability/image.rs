@@ -26,16 +26,17 @@ fn inside(root: &Path) -> Command {
     command
 }
 
-/// Copies the program and what its loader names.
+/// Copies the program and what its loader names, which is nothing for a static one: `SERIN_TEST_IMAGE` says where that is.
 async fn furnish(root: &Path) {
-    let listed = Command::new("ldd").arg(Serin::PROGRAM).output().await.expect("ldd is installed");
+    let program = std::env::var("SERIN_TEST_IMAGE").unwrap_or_else(|_| Serin::PROGRAM.to_owned());
+    let listed = Command::new("ldd").arg(&program).output().await.expect("ldd is installed");
     let listed = String::from_utf8(listed.stdout).expect("its text");
     for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
         let place = root.join(library.trim_start_matches('/'));
         std::fs::create_dir_all(place.parent().expect("its folder")).expect("a folder");
         std::fs::copy(library, place).expect("a copy");
     }
-    std::fs::copy(Serin::PROGRAM, root.join("serin")).expect("a copy");
+    std::fs::copy(&program, root.join("serin")).expect("a copy");
     std::fs::create_dir_all(root.join("etc/serin")).expect("a folder");
     std::fs::create_dir_all(root.join("state")).expect("a folder");
 }
@@ -65,8 +66,8 @@ async fn nothing_but_the_binary_and_a_volume_is_enough() {
     std::fs::write(root.path().join("etc/serin/monitors.yaml"), text.replace(&database, "database: /state/serin.db"))
         .expect("a file");
     let (serin, address) = Serin::start_by(inside(root.path()), Path::new("/etc/serin/monitors.yaml")).await;
-    for (id, state) in [("s0", "up"), ("nameless", "down")] {
-        let is_so = |page: &str| page.contains(&format!("\"state\":\"{state}\""));
+    for (id, state, reason) in [("s0", "up", ""), ("nameless", "down", "dns_failure")] {
+        let is_so = |page: &str| page.contains(&format!("\"state\":\"{state}\"")) && page.contains(reason);
         stage.shown(address, &format!("/api/v1/monitors/{id}"), &format!("{id} is {state}"), is_so).await;
     }
     let mut asked = inside(root.path());

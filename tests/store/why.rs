@@ -39,6 +39,39 @@ async fn forget(store: &Store, days: i64) {
 }
 
 #[tokio::test]
+async fn a_list_that_changes_all_day_is_kept_once_an_hour() {
+    let place = Place::new();
+    let store = place.open().await;
+    let files = |minute: i64| {
+        let list = FleetFile {
+            name: "discovered/prod.yaml".to_owned(),
+            text: format!("monitors: [] # {minute}"),
+            kind: FleetFileKind::Discovered,
+            of: vec![0],
+        };
+        let mut files = FleetFiles::single("monitors.yaml", YAML);
+        files.files.push(list);
+        files
+    };
+    for minute in (0..150).step_by(10) {
+        store.config_loaded(&fleet(&format!("h{minute}")), &files(minute), at(minute * 60)).await.unwrap();
+    }
+    let counts = [
+        ("SELECT COUNT(*) FROM config_texts", 4, "the file, and the list at minute 0, 60 and 120"),
+        ("SELECT COUNT(*) FROM config_files", 30, "each version names both"),
+        (
+            "SELECT COUNT(*) FROM config_files f LEFT JOIN config_texts t ON t.hash = f.hash WHERE t.hash IS NULL",
+            0,
+            "and finds their texts",
+        ),
+    ];
+    for (sql, count, sentence) in counts {
+        assert_eq!(number(&place.path(), sql).await, count, "{sentence}");
+    }
+    store.close().await;
+}
+
+#[tokio::test]
 async fn each_text_is_kept_once_and_as_long_as_anything_that_it_judged() {
     let place = Place::new();
     let store = place.open().await;

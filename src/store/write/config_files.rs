@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
+use chrono::TimeDelta;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha2::{Digest, Sha256};
 use sqlx::SqliteConnection;
 
-use crate::domain::fleet_files::{FleetFiles, GoldenPlace};
+use crate::domain::fleet_files::{FleetFileKind, FleetFiles, GoldenPlace};
 use crate::store::values::error::StoreError;
 use crate::store::values::rows::Rows;
 
@@ -15,6 +16,9 @@ static FILES: Rows =
     Rows::new("INSERT INTO config_files (config, place, name, kind, of, hash) VALUES ", 6, " ON CONFLICT DO NOTHING");
 static GOLDEN: Rows =
     Rows::new("INSERT INTO config_golden (config, named_by, name, place) VALUES ", 4, " ON CONFLICT DO NOTHING");
+
+/// A list that changes all day is kept this often: it is known as it was within this time.
+const LIST_KEPT_EVERY: TimeDelta = TimeDelta::hours(1);
 
 /// Files as they are written down.
 #[derive(Debug)]
@@ -26,7 +30,7 @@ pub(in crate::store) struct KeptFiles {
 #[derive(Debug)]
 struct KeptFile {
     name: String,
-    kind: &'static str,
+    kind: FleetFileKind,
     of: String,
     hash: String,
     text: Vec<u8>,
@@ -37,7 +41,7 @@ impl KeptFiles {
     pub(in crate::store) fn of(files: &FleetFiles) -> Self {
         let kept = files.files.iter().map(|file| KeptFile {
             name: file.name.clone(),
-            kind: file.kind.slug(),
+            kind: file.kind,
             of: serde_json::json!(file.of).to_string(),
             hash: hex::encode(Sha256::digest(&file.text)),
             text: packed(&file.text),
@@ -57,23 +61,32 @@ impl KeptFiles {
             .bind(config)
             .execute(&mut *connection)
             .await?;
-        for file in &self.files {
-            sqlx::query("INSERT INTO config_texts (hash, text) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-                .bind(&file.hash)
-                .bind(&file.text)
-                .execute(&mut *connection)
-                .await?;
+        let mut files: Vec<(i64, &KeptFile, String)> = Vec::with_capacity(self.files.len());
+        for (place, file) in (0..).zip(&self.files) {
+            let kept = match file.kind {
+                FleetFileKind::Discovered => kept_lately(connection, &file.name, now).await?,
+                _ => None,
+            };
+            let Some(hash) = kept else {
+                files.push((place, file, file.hash.clone()));
+                sqlx::query("INSERT INTO config_texts (hash, text) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+                    .bind(&file.hash)
+                    .bind(&file.text)
+                    .execute(&mut *connection)
+                    .await?;
+                continue;
+            };
+            files.push((place, file, hash));
         }
-        let places: Vec<(i64, &KeptFile)> = (0..).zip(&self.files).collect();
-        let file = |query, (place, file): &(i64, &KeptFile)| {
+        let file = |query, (place, file, hash): &(i64, &KeptFile, String)| {
             bound(query, config)
                 .bind(*place)
                 .bind(file.name.clone())
-                .bind(file.kind)
+                .bind(file.kind.slug())
                 .bind(file.of.clone())
-                .bind(file.hash.clone())
+                .bind(hash.clone())
         };
-        FILES.run(connection, &places, file).await?;
+        FILES.run(connection, &files, file).await?;
         let golden = |query, golden: &GoldenPlace| {
             let [by, place] = [golden.by, golden.place].map(|place| i64::try_from(place).unwrap_or(i64::MAX));
             bound(query, config).bind(by).bind(golden.name.clone()).bind(place)
@@ -81,6 +94,27 @@ impl KeptFiles {
         GOLDEN.run(connection, &self.golden, golden).await?;
         Ok(())
     }
+}
+
+/// The text of a list that stands for it still; none where it is time for another.
+async fn kept_lately(connection: &mut SqliteConnection, name: &str, now: i64) -> Result<Option<String>, sqlx::Error> {
+    let latest: Option<String> = sqlx::query_scalar(
+        "SELECT f.hash FROM config_loads l JOIN config_files f ON f.config = l.config \
+         WHERE f.name = $1 AND f.kind = 'discovered' AND l.loaded_at < $2 ORDER BY l.loaded_at DESC LIMIT 1",
+    )
+    .bind(name)
+    .bind(now)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(hash) = latest else { return Ok(None) };
+    let since: i64 = sqlx::query_scalar(
+        "SELECT MIN(l.loaded_at) FROM config_files f JOIN config_loads l ON l.config = f.config WHERE f.hash = $1",
+    )
+    .bind(&hash)
+    .fetch_one(&mut *connection)
+    .await?;
+    let every = LIST_KEPT_EVERY.num_microseconds().unwrap_or(i64::MAX);
+    Ok((now - since < every).then_some(hash))
 }
 
 fn bound(query: crate::store::values::rows::Bound, config: i64) -> crate::store::values::rows::Bound {

@@ -1,8 +1,9 @@
 //! What people do and what files say: acknowledgements, actions, and the fleet in force.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::fleet::Fleet;
@@ -77,22 +78,65 @@ pub(in crate::store) async fn loaded(
         .execute(&mut *connection)
         .await?;
     fleet.kept.write(connection, number, now).await?;
-    // Everything is taken for removed, then what is in the file comes back: no list of thousands of ids in a condition.
-    sqlx::query("UPDATE monitors SET removed_at = $1 WHERE removed_at IS NULL")
-        .bind(now)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query("UPDATE canaries SET removed_at = $1 WHERE removed_at IS NULL")
-        .bind(now)
-        .execute(&mut *connection)
-        .await?;
-    let rows = MONITORS.fetch(connection, &fleet.monitors, |query, id| query.bind(id.as_str()).bind(now)).await?;
+    let canaries_known = known_canaries(connection).await?;
+    let canaries: HashMap<(&str, &str), &str> =
+        fleet.canaries.iter().map(|(monitor, id, hash)| ((monitor.as_str(), id.as_str()), hash.as_str())).collect();
+    for (monitor, id) in canaries_known.keys().filter(|(of, id)| !canaries.contains_key(&(of.as_str(), id.as_str()))) {
+        sqlx::query("UPDATE canaries SET removed_at = $3 WHERE monitor = $1 AND id = $2")
+            .bind(monitor)
+            .bind(id)
+            .bind(now)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let new: Vec<((&str, &str), &str)> = canaries
+        .into_iter()
+        .filter(|((monitor, id), hash)| {
+            canaries_known.get(&((*monitor).to_owned(), (*id).to_owned())).is_none_or(|known| known != hash)
+        })
+        .collect();
     CANARIES
-        .run(connection, &fleet.canaries, |query, (monitor, id, hash)| {
-            query.bind(monitor.as_str()).bind(id.as_str()).bind(hash.as_str()).bind(now)
+        .run(connection, &new, |query, ((monitor, id), hash)| {
+            query.bind((*monitor).to_owned()).bind((*id).to_owned()).bind((*hash).to_owned()).bind(now)
         })
         .await?;
+    monitors(connection, fleet, now).await
+}
+
+/// Notes which monitors came and which went, and gives when each of the fleet was first seen. A list that others keep changes
+/// all day: what stays is not written again.
+async fn monitors(
+    connection: &mut SqliteConnection,
+    fleet: &FleetNote,
+    now: i64,
+) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+    let rows = sqlx::query("SELECT id, first_seen FROM monitors WHERE removed_at IS NULL");
+    let mut known = first_seen(&rows.fetch_all(&mut *connection).await?)?;
+    let declared: HashSet<&MonitorId> = fleet.monitors.iter().collect();
+    let gone: Vec<MonitorId> = known.keys().filter(|id| !declared.contains(id)).cloned().collect();
+    for id in gone {
+        sqlx::query("UPDATE monitors SET removed_at = $2 WHERE id = $1")
+            .bind(id.as_str())
+            .bind(now)
+            .execute(&mut *connection)
+            .await?;
+        known.remove(&id);
+    }
+    let new: Vec<&MonitorId> = declared.into_iter().filter(|id| !known.contains_key(*id)).collect();
+    let rows = MONITORS.fetch(connection, &new, |query, id| query.bind(id.as_str().to_owned()).bind(now)).await?;
+    known.extend(first_seen(&rows)?);
+    Ok(known)
+}
+
+fn first_seen(rows: &[SqliteRow]) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
     rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp_from(row.try_get(1)?)?))).collect()
+}
+
+/// The hash of each canary that is not removed, by monitor and id.
+async fn known_canaries(connection: &mut SqliteConnection) -> Result<HashMap<(String, String), String>, sqlx::Error> {
+    let rows = sqlx::query("SELECT monitor, id, definition_hash FROM canaries WHERE removed_at IS NULL");
+    let rows = rows.fetch_all(connection).await?;
+    rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
 }
 
 /// See [`crate::store::Store::touch`].
