@@ -132,8 +132,13 @@ fn print_loaded(name: &str, loaded: &Loaded) {
         1 => " and the file it includes".to_owned(),
         included => format!(" and the {included} files it includes"),
     };
+    let lists =
+        match (loaded.fleet.discovery.sources.len(), monitors.iter().filter(|one| one.discovered.is_some()).count()) {
+            (0, _) => String::new(),
+            (lists, watched) => format!(" ({watched} of {})", counted(lists, "list", "lists")),
+        };
     anstream::println!(
-        "{name}{files}: right, {}, {}",
+        "{name}{files}: right, {}{lists}, {}",
         counted(monitors.len(), "monitor", "monitors"),
         counted(loaded.fleet.receivers.len(), "receiver", "receivers")
     );

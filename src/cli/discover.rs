@@ -120,6 +120,10 @@ fn told(source: &Value) -> String {
         ));
         lines.push(format!("    `serin discover accept {id}` lets them go"));
     }
+    let never_worked = names("never_worked");
+    if !never_worked.is_empty() {
+        lines.push(format!("  never worked, and tell nobody until they do: {}", listed(&never_worked)));
+    }
     let gone = names("gone");
     if !gone.is_empty() {
         lines.push(format!("  gone and failing, watched until they recover: {}", listed(&gone)));

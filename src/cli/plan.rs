@@ -2,6 +2,7 @@
 //!
 //! Exit code 0 where nothing changes, 2 where something does, 1 where a file cannot be read or has faults.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,12 +16,13 @@ use serde_json::{Map, Value, json};
 use crate::cli::config_file::{ConfigFile, declared};
 use crate::cli::known_ids::listed;
 use crate::config::Loaded;
-use crate::config::describe::plan::{Addressees, ChangePlan, TopicChange, plan};
+use crate::config::describe::plan::{Addressees, ChangePlan, Planned, TopicChange, plan};
 use crate::config::read::bytes::FILE_BYTES_MAX;
 use crate::config::read::source::{self, ConfigSource};
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
+use crate::domain::wording::counted;
 
 /// Something would change.
 const CHANGES: u8 = 2;
@@ -169,8 +171,8 @@ fn text(plan: &ChangePlan, old: &Provenance, new: &Provenance) -> String {
 
 fn monitors(plan: &ChangePlan) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(plan.added.iter().map(|(id, url)| format!("+ {id}  {url}")));
-    lines.extend(plan.removed.iter().map(|(id, url)| format!("- {id}  {url}")));
+    lines.extend(come_or_go("+", &plan.added));
+    lines.extend(come_or_go("-", &plan.removed));
     lines.extend(plan.renamed.iter().map(|one| format!("~ {}  renamed: \"{}\" → \"{}\"", one.id, one.from, one.to)));
     // A change of `defaults` is the same few keys on every monitor.
     let mut alike: Vec<(&Vec<String>, Vec<MonitorId>)> = Vec::new();
@@ -189,6 +191,22 @@ fn monitors(plan: &ChangePlan) -> Vec<String> {
             one.to, one.from
         )
     }));
+    lines
+}
+
+/// A line for each monitor that is written down, and one for each list: it may be of thousands.
+fn come_or_go(sign: &str, all: &[Planned]) -> Vec<String> {
+    let (mut lines, mut of_lists) = (Vec::new(), BTreeMap::<&str, Vec<MonitorId>>::new());
+    for Planned { id, url, list } in all {
+        match list {
+            None => lines.push(format!("{sign} {id}  {url}")),
+            Some(list) => of_lists.entry(list).or_default().push(id.clone()),
+        }
+    }
+    let of_list = |(list, all): (&str, Vec<MonitorId>)| {
+        format!("{sign} {} that the list '{list}' names: {}", counted(all.len(), "monitor", "monitors"), ids(&all))
+    };
+    lines.extend(of_lists.into_iter().map(of_list));
     lines
 }
 
@@ -235,8 +253,10 @@ fn as_json(plan: &ChangePlan) -> Value {
             json!({ "severity": reach.severity.slug(), "to": to, "fallbacks": with.collect::<Map<_, _>>() })
         })
     };
-    let address = |all: &[(MonitorId, String)]| {
-        all.iter().map(|(id, url)| json!({ "id": id.as_str(), "url": url })).collect::<Vec<_>>()
+    let address = |all: &[Planned]| {
+        all.iter()
+            .map(|Planned { id, url, list }| json!({ "id": id.as_str(), "url": url, "list": list }))
+            .collect::<Vec<_>>()
     };
     let told = plan.told.iter().map(|group| {
         let changes = group.changes.iter().map(|change| {

@@ -34,8 +34,8 @@ use crate::domain::discovery::listing::Listing;
 use crate::domain::discovery::target::Target;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
-use crate::live::listings::{ListingView, Listings};
-use crate::live::state::{RollUp, Standing};
+use crate::live::listings::{Ids, ListingChange, ListingView, Listings};
+use crate::live::state::{LiveChange, RollUp, Standing};
 use crate::net::document::Documents;
 
 /// The longest it does not look whether something is due.
@@ -184,6 +184,7 @@ impl Discovery {
     async fn take(&self, fleet: &Fleet, known: &mut Known, listed: Result<(Vec<Target>, Vec<String>), String>) {
         let source = &known.source;
         let now = Utc::now();
+        let before = known.listing.targets.clone();
         known.view.trouble = match listed {
             Ok((targets, refused)) => {
                 (known.view.refused_count, known.view.refused) =
@@ -211,18 +212,25 @@ impl Discovery {
                 }
                 Ok(Err(error)) => {
                     let folder = self.folder.join(&fleet.discovery.folder);
-                    known.view.trouble = Some(format!("its list cannot be kept in {}: {error}", folder.display()));
+                    known.view.trouble = Some(format!(
+                        "its list cannot be kept in {}: {error}; `discover: {{ folder: … }}` names another folder",
+                        folder.display()
+                    ));
                 }
                 Err(error) => known.view.trouble = Some(format!("its list cannot be kept: {error}")),
             }
         }
+        known.view.never_worked = self.never_worked(known, TimeDelta::zero(), now);
         let Known { view, listing, .. } = known;
+        view.changed(change(&before, &listing.targets, now));
         view.watched = listing.targets.len();
         let gone = listing.targets.values().filter(|target| target.gone_since.is_some());
         view.gone = gone.map(|target| target.id.clone()).collect();
         view.held = listing.held.iter().flat_map(|held| held.missing.iter().cloned()).collect();
         view.held_since = listing.held.as_ref().and_then(|held| DateTime::from_timestamp(held.since, 0));
-        self.listings.put(&known.source.id, known.view.clone());
+        if self.listings.put(&known.source.id, known.view.clone()) {
+            self.context.live.tell(LiveChange::Fleet);
+        }
     }
 
     /// Whether a monitor was seen well since it is gone from the list, unix seconds. What never worked did not die.
@@ -235,15 +243,14 @@ impl Discovery {
         is_well || !has_worked(&*standing)
     }
 
-    /// What is listed for a day and never worked.
-    fn never_worked<'k>(&self, known: &'k Known, now: DateTime<Utc>) -> Vec<&'k str> {
-        let is_so = |id: &&str| {
+    /// What is watched for so long and never worked.
+    fn never_worked(&self, known: &Known, for_so_long: TimeDelta, now: DateTime<Utc>) -> Vec<String> {
+        let is_so = |id: &&String| {
             let standing = self.context.live.standing(&MonitorId::new(id));
-            standing.is_some_and(|standing| {
-                !has_worked(&*standing) && now - standing.view().day.first_seen >= NEVER_WORKED_AFTER
-            })
+            standing
+                .is_some_and(|standing| !has_worked(&*standing) && now - standing.view().day.first_seen >= for_so_long)
         };
-        known.listing.targets.keys().map(String::as_str).filter(is_so).collect()
+        known.listing.targets.keys().filter(is_so).cloned().collect()
     }
 
     fn path(&self, fleet: &Fleet, source: &Source) -> PathBuf {
@@ -259,7 +266,7 @@ impl Discovery {
             .filter_map(|known| Some(format!("{}: {}", known.source.id, known.view.trouble.as_ref()?)))
             .collect();
         let untried = all.values().filter_map(|known| {
-            let ids = self.never_worked(known, now);
+            let ids = self.never_worked(known, NEVER_WORKED_AFTER, now);
             named(&ids).map(|ids| format!("{} lists {ids}", known.source.id))
         });
         let untried: Vec<String> = untried.collect();
@@ -278,18 +285,30 @@ impl Discovery {
     }
 }
 
+/// What a reading changed of what is watched.
+fn change(before: &BTreeMap<String, Target>, after: &BTreeMap<String, Target>, at: DateTime<Utc>) -> ListingChange {
+    let is_gone = |targets: &BTreeMap<String, Target>, id: &String| {
+        targets.get(id).is_some_and(|target| target.gone_since.is_some())
+    };
+    ListingChange {
+        at,
+        came: Ids::of(after.keys().filter(|id| !before.contains_key(*id))),
+        went: Ids::of(before.keys().filter(|id| !after.contains_key(*id))),
+        stays: Ids::of(after.keys().filter(|id| is_gone(after, id) && !is_gone(before, id))),
+    }
+}
+
 /// What cannot be kept is trouble at once: a start would know nothing of it.
 fn is_unkept(view: &ListingView) -> bool {
     view.trouble.as_ref().is_some_and(|why| why.starts_with("its list cannot be kept"))
 }
 
 fn held_line(source: &str, view: &ListingView) -> Option<String> {
-    let held: Vec<&str> = view.held.iter().map(String::as_str).collect();
-    named(&held).map(|ids| format!("{source} lists {} fewer than before: {ids} are watched on", held.len()))
+    named(&view.held).map(|ids| format!("{source} lists {} fewer than before: {ids} are watched on", view.held.len()))
 }
 
 /// The first of some ids, and how many more; none where there is none.
-fn named(ids: &[&str]) -> Option<String> {
+fn named(ids: &[String]) -> Option<String> {
     let more = ids.len().saturating_sub(NAMED_MAX);
     let first = ids[..ids.len() - more].join(", ");
     (!ids.is_empty()).then(|| if more == 0 { first } else { format!("{first} and {more} more") })

@@ -1,10 +1,13 @@
 //! How the lists of `discover:` stand, and what people say of those that are held.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+
+/// Readings whose changes are remembered.
+pub const CHANGES_MAX: usize = 50;
 
 /// How one list stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,6 +16,8 @@ pub struct ListingView {
     pub watched: usize,
     /// Ids among them that are gone from it and stay since they fail.
     pub gone: Vec<String>,
+    /// Ids among them whose server never worked, and that tell nobody until it does.
+    pub never_worked: Vec<String>,
     /// Ids that it names no longer, and that nobody has let go; empty: nothing is held.
     pub held: Vec<String>,
     /// Since when, UTC; none: nothing is held.
@@ -25,6 +30,56 @@ pub struct ListingView {
     pub read_at: Option<DateTime<Utc>>,
     /// Why it could not be read when that was tried last; none: it could.
     pub trouble: Option<String>,
+    /// What came and went since Serin started, the newest first; [`CHANGES_MAX`] at most.
+    pub changes: VecDeque<ListingChange>,
+}
+
+/// What one reading changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListingChange {
+    /// When, UTC.
+    pub at: DateTime<Utc>,
+    /// What is watched since.
+    pub came: Ids,
+    /// What is not watched any more.
+    pub went: Ids,
+    /// What is gone from the list and watched on, since it fails.
+    pub stays: Ids,
+}
+
+/// The first ids of some, and how many there are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ids {
+    /// [`Ids::NAMED_MAX`] at most.
+    pub named: Vec<String>,
+    /// All of them.
+    pub count: usize,
+}
+
+impl Ids {
+    /// Ids named of one change.
+    pub const NAMED_MAX: usize = 10;
+
+    /// Takes the first ones.
+    pub fn of<'i>(ids: impl Iterator<Item = &'i String>) -> Self {
+        ids.fold(Self::default(), |mut found, id| {
+            if found.count < Self::NAMED_MAX {
+                found.named.push(id.clone());
+            }
+            found.count += 1;
+            found
+        })
+    }
+}
+
+impl ListingView {
+    /// Takes down what a reading changed, unless it changed nothing.
+    pub fn changed(&mut self, change: ListingChange) {
+        if change.came.count + change.went.count + change.stays.count > 0 {
+            self.changes.push_front(change);
+            self.changes.truncate(CHANGES_MAX);
+        }
+    }
 }
 
 /// All of them, by the source's id.
@@ -43,9 +98,11 @@ impl Listings {
         self.views.lock().clone()
     }
 
-    /// Says how one stands.
-    pub fn put(&self, source: &str, view: ListingView) {
-        self.views.lock().insert(source.to_owned(), view);
+    /// Says how one stands; whether that is another than before, but for when it was read.
+    pub fn put(&self, source: &str, view: ListingView) -> bool {
+        let mut views = self.views.lock();
+        let before = views.insert(source.to_owned(), view.clone());
+        before.is_none_or(|before| ListingView { read_at: view.read_at, ..before } != view)
     }
 
     /// Forgets those that are not declared any more.

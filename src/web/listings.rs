@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::live::listings::ListingView;
+use crate::live::listings::{Ids, ListingChange, ListingView};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -26,6 +26,8 @@ pub(crate) struct ListingBody {
     watched: usize,
     /// Monitors among them that are gone from the list, and watched on since they fail.
     gone: Vec<String>,
+    /// Monitors among them whose server never worked, and that tell nobody until it does.
+    never_worked: Vec<String>,
     /// Monitors that it names no longer, and that are watched until somebody lets them go.
     held: Vec<String>,
     /// Since when; null: nothing is held.
@@ -38,6 +40,29 @@ pub(crate) struct ListingBody {
     read_at: Option<DateTime<Utc>>,
     /// Why it could not be read or kept when that was last tried; null: it could.
     trouble: Option<String>,
+    /// What came and went since Serin started, a reading each, the newest first; 50 at most.
+    changes: Vec<ChangeBody>,
+}
+
+/// What one reading of a list changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ChangeBody {
+    at: DateTime<Utc>,
+    /// Monitors that are watched since.
+    came: IdsBody,
+    /// Monitors that are not watched any more.
+    went: IdsBody,
+    /// Monitors that are gone from the list and watched on, since they fail.
+    stays: IdsBody,
+}
+
+/// The first ids of some.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IdsBody {
+    /// Ten at most.
+    named: Vec<String>,
+    /// How many there are.
+    count: usize,
 }
 
 /// What somebody let go.
@@ -71,13 +96,44 @@ pub(crate) async fn read(State(state): State<WebState>, Path(source): Path<Strin
     Ok(StatusCode::ACCEPTED)
 }
 
-fn declared(state: &WebState, source: &str) -> Result<(), Problem> {
+pub(crate) fn declared(state: &WebState, source: &str) -> Result<(), Problem> {
     let is_declared = state.fleet_now().discovery.sources.iter().any(|known| known.id == source);
     let unknown = || Problem::new(StatusCode::NOT_FOUND, "the file declares no source of this id");
     is_declared.then_some(()).ok_or_else(unknown)
 }
 
 fn body((source, view): (String, ListingView)) -> ListingBody {
-    let ListingView { watched, gone, held, held_since, refused, refused_count, read_at, trouble } = view;
-    ListingBody { source, watched, gone, held, held_since, refused, refused_count, read_at, trouble }
+    let ListingView {
+        watched,
+        gone,
+        never_worked,
+        held,
+        held_since,
+        refused,
+        refused_count,
+        read_at,
+        trouble,
+        changes,
+    } = view;
+    let ids = |Ids { named, count }: Ids| IdsBody { named, count };
+    let change = |ListingChange { at, came, went, stays }: ListingChange| ChangeBody {
+        at,
+        came: ids(came),
+        went: ids(went),
+        stays: ids(stays),
+    };
+    let changes = changes.into_iter().map(change).collect();
+    ListingBody {
+        source,
+        watched,
+        gone,
+        never_worked,
+        held,
+        held_since,
+        refused,
+        refused_count,
+        read_at,
+        trouble,
+        changes,
+    }
 }

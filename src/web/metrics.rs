@@ -1,5 +1,6 @@
 //! `GET /metrics`: the live state as OpenMetrics, drawn at scrape time; nothing is kept between scrapes.
 
+use std::collections::BTreeMap;
 use std::fmt::Error;
 
 use axum::extract::State;
@@ -21,6 +22,7 @@ use crate::domain::rate_limit::Hold;
 use crate::domain::signal::Phase;
 use crate::live::drill_metrics::{DrillMetrics, DrillTimes, SECONDS as ACCEPTANCE_SECONDS};
 use crate::live::footprint::Footprint;
+use crate::live::listings::ListingView;
 use crate::live::search_metrics::{SECONDS, SearchMetrics, VERDICTS};
 use crate::live::state::{RollUp, Standing};
 use crate::web::state::WebState;
@@ -265,6 +267,7 @@ impl Scrape {
             let is_failing = i64::from(failing.contains(&receiver.name));
             gauge(&mut family, &[("receiver", receiver.name.as_str())], is_failing)?;
         }
+        lists(to, &self.state.listings.all())?;
         drills(to, &metrics.drills, &self.state.fleet_now())?;
         let late = metrics.take_start_late_seconds_max();
         let help = "greatest lateness of a beat's start since the last scrape";
@@ -281,6 +284,40 @@ impl Scrape {
         }
         process(to)
     }
+}
+
+/// How the lists of `discover:` stand.
+fn lists(to: &mut DescriptorEncoder<'_>, all: &BTreeMap<String, ListingView>) -> Result<(), Error> {
+    type Figure = fn(&ListingView) -> Option<i64>;
+    let figures: [(&str, &str, Option<&Unit>, Figure); 6] = [
+        ("serin_list_monitors", "monitors watched because a list names them", None, |view| {
+            i64::try_from(view.watched).ok()
+        }),
+        ("serin_list_never_worked", "of these, such as never worked and tell nobody until they do", None, |view| {
+            i64::try_from(view.never_worked.len()).ok()
+        }),
+        ("serin_list_gone", "of these, gone from the list and watched on since they fail", None, |view| {
+            i64::try_from(view.gone.len()).ok()
+        }),
+        ("serin_list_held", "of these, missing at once and held until a person lets them go", None, |view| {
+            i64::try_from(view.held.len()).ok()
+        }),
+        ("serin_list_refused", "what a list names and what cannot be watched", None, |view| {
+            i64::try_from(view.refused_count).ok()
+        }),
+        ("serin_list_read_time", "when a list was last read well", Some(&Unit::Seconds), |view| {
+            view.read_at.map(|at| at.timestamp())
+        }),
+    ];
+    for (name, help, unit, figure) in figures {
+        let mut family = to.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+        for (source, view) in all {
+            if let Some(figure) = figure(view) {
+                gauge(&mut family, &[("list", source.as_str())], figure)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How long receivers take to accept drills, and which did not; of those that the file has now.

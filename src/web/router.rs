@@ -13,8 +13,8 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::web::gathered::Gathering;
 use crate::web::pages::{
-    deliveries, fleet, incident, incidents as incident_pages, login, monitor, receivers as receiver_pages, runbooks,
-    silences as silence_pages, take, transcripts as transcript_pages, unknown, why as why_pages,
+    deliveries, fleet, incident, incidents as incident_pages, lists, login, monitor, receivers as receiver_pages,
+    runbooks, silences as silence_pages, take, transcripts as transcript_pages, unknown, why as why_pages,
 };
 use crate::web::state::WebState;
 use crate::web::{
@@ -73,6 +73,9 @@ fn pages() -> Router<WebState> {
         .route("/deliveries", get(deliveries::page))
         .route("/deliveries/{id}/replay", post(deliveries::replay))
         .route("/incidents/{id}/replay", post(deliveries::replay_incident))
+        .route("/lists", get(lists::page))
+        .route("/lists/{source}/accept", post(lists::accept))
+        .route("/lists/{source}/read", post(lists::read))
         .route("/receivers", get(receiver_pages::page))
         .route("/receivers/{name}/test", post(receiver_pages::test))
         .route("/login", get(login::page).post(login::sign_in))

@@ -175,7 +175,7 @@ fn named(plan: &ChangePlan) -> Vec<String> {
         plan.changed.iter().flat_map(|(id, keys)| keys.iter().map(move |key| format!("monitors.{id}.{key}")));
     named.extend(monitors);
     named.extend(plan.renamed.iter().map(|renamed| format!("monitors.{}.name", renamed.id)));
-    named.extend(plan.removed.iter().map(|(id, _)| format!("monitors.{id}.id")));
+    named.extend(plan.removed.iter().map(|one| format!("monitors.{}.id", one.id)));
     let receivers = &plan.receivers_changed;
     named.extend(receivers.iter().flat_map(|(id, keys)| keys.iter().map(move |key| format!("receivers.{id}.{key}"))));
     named.extend(plan.routes_changed.then(|| "routes".to_owned()));

@@ -210,3 +210,33 @@ fn a_file_with_faults_has_no_plan() {
         Command::new(env!("CARGO_BIN_EXE_serin")).args(["plan", "no.yaml"]).arg(Path::new("no.yaml")).output();
     assert_eq!(missing.expect("serin runs").status.code(), Some(1));
 }
+
+#[test]
+fn what_a_list_brings_is_told_by_its_list() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |under: &str, ids: std::ops::Range<usize>| {
+        let at = folder.path().join(under);
+        std::fs::create_dir_all(at.join("discovered")).expect("a folder");
+        let list: String =
+            ids.map(|id| format!("\n- {{\"id\":\"prod-{id}\",\"url\":\"https://{id}.example.org/mcp\"}}")).collect();
+        let file = format!("{OLD}discover: {{ from: [{{ id: prod, file_sd: [a.json] }}] }}\n");
+        std::fs::write(at.join("discovered/prod.yaml"), format!("monitors:{list}\n")).expect("written");
+        std::fs::write(at.join("monitors.yaml"), file).expect("written");
+        at.join("monitors.yaml")
+    };
+    let (old, new) = (write("old", 0..30), write("new", 5..42));
+    let plan = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_serin"));
+        let output = command.arg("plan").args([&old, &new]).args(more).output().expect("serin runs");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = plan(&[]);
+    assert!(text.contains("  + 12 monitors that the list 'prod' names: prod-30, "), "{text}");
+    assert!(
+        text.contains("  - 5 monitors that the list 'prod' names: prod-0, prod-1, prod-2, prod-3, prod-4\n"),
+        "{text}"
+    );
+    let told: Value = serde_json::from_str(&plan(&["--json"])).expect("JSON");
+    assert_eq!(told["added"].as_array().map(Vec::len), Some(12), "{told}");
+    assert_eq!(told["added"][0], json!({ "id": "prod-30", "url": "https://30.example.org/mcp", "list": "prod" }));
+}

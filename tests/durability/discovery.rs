@@ -196,7 +196,7 @@ async fn a_private_address_is_reached_only_where_the_source_allows_it() {
     let (serin, address) = Serin::start(&stage.config()).await;
     let refused = |page: &str| page.contains("127.0.0.1 is a loopback address");
     stage.shown(address, "/api/v1/discover", "an address that is written out is not watched", refused).await;
-    let id = format!("prod-localhost-{port}");
+    let id = format!("prod-localhost--{port}");
     let is_down = |page: &str| page.contains("\"state\":\"down\"");
     stage.shown(address, &format!("/api/v1/monitors/{id}"), "a name is judged by what it leads to", is_down).await;
     serin.stop().await;
@@ -238,7 +238,8 @@ async fn a_registry_is_read_page_by_page_and_then_what_is_new() {
     let (stage, mut file) = Stage::set(3).await;
     file.monitors.truncate(1);
     let (url, entries, asked) = registry(&stage, 3).await;
-    let source = discover(&format!("registry: {{ url: {url}, search: example }}")).replace("every: 5s, ", "");
+    let source =
+        discover(&format!("registry: {{ url: {url}, search: example }}, hosts: [\"*\"]")).replace("every: 5s, ", "");
     stage.write_text(&stage.text(&file).replace("monitors:\n", &source));
     let (serin, address) = Serin::start(&stage.config()).await;
     let named = |server: usize| format!("\"prod-org.example-s{server}-");
@@ -302,7 +303,11 @@ async fn hostile_lists_are_refused_and_cost_no_more_than_their_limits() {
         ("endless", format!("http_sd: {{ url: {url}/endless }}"), "it is larger than 32 MiB"),
         ("labels", format!("http_sd: {{ url: {url}/labels }}"), "a group with more than 128 labels at line 1 column"),
         ("loop", format!("http_sd: {{ url: {url}/loop }}"), "it answers HTTP 307"),
-        ("circle", format!("registry: {{ url: {url} }}"), "page 2: its cursor leads back to a page before it"),
+        (
+            "circle",
+            format!("registry: {{ url: {url} }}, hosts: [\"*\"]"),
+            "page 2: its cursor leads back to a page before it",
+        ),
         ("inside", format!("http_sd: {{ url: {url}/inside }}"), "target 6: 127.0.0.1 is a loopback address"),
         ("evil", format!("http_sd: {{ url: {url}/evil }}"), "target 1: a label's value"),
         ("twice", format!("http_sd: {{ url: {url}/twice }}"), "\"source\":\"twice\",\"watched\":1"),

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { launch, press, submit } from "./browser.mjs";
 
 const [url, folder, incident] = process.argv.slice(2);
-const pages = { fleet: "/", narrow: "/?q=legal", waiting: "/monitors/api-ref", monitor: "/monitors/docs", month: "/monitors/docs?range=30d&heat=35d", quarter: "/monitors/docs?range=90d", week: "/monitors/docs?range=7d", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, why: `${incident}/why`, whymonitor: "/monitors/docs/why", deliveries: "/deliveries", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
+const pages = { fleet: "/", narrow: "/?q=legal", waiting: "/monitors/api-ref", monitor: "/monitors/docs", month: "/monitors/docs?range=30d&heat=35d", quarter: "/monitors/docs?range=90d", week: "/monitors/docs?range=7d", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, why: `${incident}/why`, whymonitor: "/monitors/docs/why", deliveries: "/deliveries", lists: "/lists", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
 const wanted = process.env.PAGES?.split(",");
 const widths = (process.env.WIDTHS || "360,375,390,768,1280,1920,2560").split(",").map(Number);
 

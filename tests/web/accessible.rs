@@ -17,7 +17,7 @@ use serin::live::banner::Banner;
 use serin::store::values::change_set::{ChangeSet, TranscriptRow};
 
 use crate::fixture::{self, Running};
-use crate::{ask, form, get};
+use crate::{ask, form, get, lists};
 
 /// The lived-in fleet with everything else that a page can show: receivers, windows, silences, transcripts, a banner.
 async fn furnished() -> Running {
@@ -54,9 +54,11 @@ pub(crate) async fn furnish(running: &Running) {
     let declared = running.fleet.borrow().clone();
     running.fleet.send_replace(Arc::new(Fleet {
         receivers: [("oncall", "oncall@example.org"), ("mail", "sre@example.org")].map(receiver).to_vec(),
+        discovery: lists::declared(),
         maintenance: vec![window("new disks", "sales", -1, 1), window("move", "papers", 24, 26)],
         ..(*declared).clone()
     }));
+    lists::stand(&running.listings, now);
     let kept = TranscriptRow {
         monitor: MonitorId::new("support-kb"),
         started_at: now - TimeDelta::minutes(14),
@@ -96,6 +98,8 @@ fn pages(running: &Running) -> Vec<String> {
         "/deliveries",
         "/deliveries?state=dead",
         "/receivers",
+        "/lists",
+        "/lists?said=accepted&list=prod",
         "/silences",
         "/runbooks",
         "/runbooks/wrong_results",

@@ -22,6 +22,7 @@ mod users;
 mod oidc;
 mod real_provider;
 mod actions;
+mod lists;
 mod public;
 mod public_shape;
 mod accessible;

@@ -122,6 +122,16 @@ fn source<'n, 'a>(
     let hosts = fields.get("hosts").map(|entry| texts(checker, "'hosts'", entry)).unwrap_or_default();
     let allow_private = fields.get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default();
     let relabel = fields.get("relabel").map(|entry| relabel(checker, entry)).unwrap_or_default();
+    if matches!(from, Some(From::Registry { .. })) && hosts.is_empty() {
+        let diagnostic = Diagnostic::new(
+            item.place,
+            format!("{what} would have every server of the registry probed, strangers' too"),
+        );
+        checker.report(
+            diagnostic
+                .help("add `hosts`, such as `hosts: [\"*.example.org\"]`, or `[\"*\"]` for a registry of your own"),
+        );
+    }
     let template = fields.get("monitor").and_then(|entry| template(checker, what, entry, hosts.is_empty()));
     let single = fields.get("monitors").map(|entry| single(checker, what, entry, hosts.is_empty())).unwrap_or_default();
     let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();

@@ -120,7 +120,7 @@ const KEYS: &[(&str, &str)] = &[
     ("discover.from.every", "How often the list is read. Default 60s, of a registry 1h."),
     (
         "discover.from.hosts",
-        "Hosts that a listed server may have, such as `*.example.org`; without it any. A template with credentials needs it; over plain HTTP they go only to a host that is written with `http://` before it.",
+        "Hosts that a listed server may have, such as `*.example.org`; without it any. A registry and a template with credentials need it; over plain HTTP they go only to a host that is written with `http://` before it.",
     ),
     (
         "discover.from.allow_private",

@@ -13,10 +13,10 @@ use crate::domain::route::Route;
 /// What one file would change in the place of another. Empty where nothing but lines and comments differ.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChangePlan {
-    /// Ids of monitors that come, with their addresses as they may be shown.
-    pub added: Vec<(MonitorId, String)>,
-    /// Ids of monitors that go, with their addresses as they may be shown.
-    pub removed: Vec<(MonitorId, String)>,
+    /// Monitors that come.
+    pub added: Vec<Planned>,
+    /// Monitors that go.
+    pub removed: Vec<Planned>,
     /// Monitors that stay, and the keys that change; a monitor that only moved is not among them.
     pub changed: Vec<(MonitorId, Vec<String>)>,
     /// Monitors that get another name.
@@ -94,6 +94,17 @@ impl ChangePlan {
     }
 }
 
+/// A monitor that comes or goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Its id.
+    pub id: MonitorId,
+    /// Its address, as it may be shown.
+    pub url: String,
+    /// The source of `discover` that lists it; none: it is written down.
+    pub list: Option<String>,
+}
+
 /// Compares two files that were found valid. Paths in them have to start at the same folder, else they differ.
 pub fn plan(old: &Loaded, new: &Loaded) -> ChangePlan {
     let mut plan = ChangePlan { rest: changes::rest(&old.fleet, &new.fleet), ..ChangePlan::default() };
@@ -109,7 +120,11 @@ pub fn plan(old: &Loaded, new: &Loaded) -> ChangePlan {
     let (old, new) = (&old.fleet, &new.fleet);
     let before: HashMap<&MonitorId, &Monitor> = old.monitors.iter().map(|one| (&one.id, &**one)).collect();
     let after: HashMap<&MonitorId, &Monitor> = new.monitors.iter().map(|one| (&one.id, &**one)).collect();
-    let shown = |monitor: &Monitor| (monitor.id.clone(), monitor.url.shown.clone());
+    let shown = |monitor: &Monitor| Planned {
+        id: monitor.id.clone(),
+        url: monitor.url.shown.clone(),
+        list: monitor.discovered.as_ref().map(|of| of.source.clone()),
+    };
     plan.removed = old.monitors.iter().filter(|one| !after.contains_key(&one.id)).map(|one| shown(one)).collect();
     plan.added = new.monitors.iter().filter(|one| !before.contains_key(&one.id)).map(|one| shown(one)).collect();
     for monitor in &new.monitors {
@@ -141,10 +156,10 @@ fn moved(
     let gone: HashMap<(&str, &str), &MonitorId> = plan
         .removed
         .iter()
-        .filter_map(|(id, _)| before.get(id))
+        .filter_map(|one| before.get(&one.id))
         .map(|one| ((one.url.shown.as_str(), one.url.resolved.expose()), &one.id))
         .collect();
-    let came = plan.added.iter().filter_map(|(id, _)| after.get(id));
+    let came = plan.added.iter().filter_map(|one| after.get(&one.id));
     came.filter_map(|one| {
         let from = gone.get(&(one.url.shown.as_str(), one.url.resolved.expose()))?;
         Some(Moved { from: (*from).clone(), to: one.id.clone() })

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chrono::Utc;
 use ipnet::IpNet;
@@ -19,6 +20,8 @@ use crate::domain::discovery::target::{Target, target};
 use crate::domain::discovery::{From, Source};
 use crate::net::document::Documents;
 
+/// One reading, all in all: a registry's is the longest, and a file on a machine that is away would be read for ever.
+const WITHIN: Duration = Duration::from_secs(11 * 60);
 /// Files of one source.
 const FILES_MAX: usize = 1_000;
 
@@ -41,7 +44,14 @@ pub(super) struct Reading {
 
 impl Reader {
     /// Reads one. `servers` is what is known of it where it is a registry.
-    pub(super) async fn read(self, source: Source, mut servers: Servers) -> Reading {
+    pub(super) async fn read(self, source: Source, servers: Servers) -> Reading {
+        tokio::time::timeout(WITHIN, self.read_through(source, servers)).await.unwrap_or_else(|_| {
+            let why = format!("it takes longer than {} minutes", WITHIN.as_secs() / 60);
+            Reading { listed: Err(why), servers: Servers::default() }
+        })
+    }
+
+    async fn read_through(self, source: Source, mut servers: Servers) -> Reading {
         let labels = match &source.from {
             From::HttpSd { url, bearer } => {
                 let bearer = bearer.as_ref().map(|bearer| bearer.expose());

@@ -9,7 +9,7 @@ use crate::domain::discovery::target::Target;
 
 /// Targets that are gone within this count together.
 pub const WITHIN: Duration = Duration::from_secs(3600);
-/// A list that loses more than this share of what it held, and more than [`LOST_MAX`], is held.
+/// A list that loses more than this share of what it held, and more than [`LOST_MAX`], is held; so is one that is empty at once.
 const SHARE_MAX: f64 = 0.2;
 const LOST_MAX: usize = 5;
 
@@ -54,8 +54,10 @@ impl Listing {
         let of = self.lost.keys().filter(|id| !self.targets.contains_key(*id)).count() + self.targets.len();
         #[expect(clippy::cast_precision_loss, reason = "a list has fewer members than a float has whole numbers")]
         let is_much = lost > LOST_MAX && lost as f64 > SHARE_MAX * of as f64;
+        // Whatever serves lists answers with an empty one where it has lost its own.
+        let is_all = listed.is_empty() && self.targets.len() > 1;
         let since = self.held.as_ref().map_or(now, |held| held.since);
-        self.held = (is_much && !fresh.is_empty()).then(|| Held { missing: fresh.clone(), of, since });
+        self.held = ((is_much || is_all) && !fresh.is_empty()).then(|| Held { missing: fresh.clone(), of, since });
         if self.held.is_none() {
             self.let_go(&fresh, now);
         }
@@ -123,6 +125,7 @@ mod tests {
             (0..29, 6..29, true, "more than a fifth and more than five are"),
             (0..6, 5..6, false, "five are too few, be they nearly all"),
             (0..6, 6..6, true, "and six are not"),
+            (0..1, 1..1, false, "one that goes goes"),
         ];
         for (before, after, is_held, sentence) in rows {
             let mut listing = Listing::default();
@@ -132,6 +135,16 @@ mod tests {
             assert_eq!(listing.held.is_some(), is_held, "{sentence}");
             assert!(listing.targets.contains_key("s-100"), "{sentence}: a new one is watched");
             assert_eq!(listing.targets.contains_key("s-0"), is_held, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn an_empty_list_is_held_however_short_it_was() {
+        for (count, is_held) in [(1, false), (2, true), (5, true)] {
+            let mut listing = Listing::default();
+            listing.take(targets(0..count), 0, DAY, well);
+            listing.take(Vec::new(), 60, DAY, well);
+            assert_eq!((listing.held.is_some(), !listing.targets.is_empty()), (is_held, is_held), "{count}");
         }
     }
 

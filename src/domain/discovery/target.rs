@@ -101,14 +101,17 @@ fn place(url: &Url) -> String {
 }
 
 /// The same text gives the same id, whatever else is on the list. What had to be altered or cut ends with a hash of it, so that
-/// two servers never share one.
+/// two servers never share one; a port stands behind two dashes, and a text that looks so has its hash too.
 fn id(source: &str, named: &str) -> String {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
-    let plain: String = named.chars().map(|c| if fits(c) { c } else { '-' }).collect();
-    let whole = format!("{source}-{plain}");
-    // A colon before a port is altered in every address, and no other text gives the same.
-    let is_same = named.chars().all(|c| fits(c) || c == ':') && !named.contains('-');
-    if is_same && whole.len() <= ID_CHARS_MAX {
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let (name, port) = named.rsplit_once(':').filter(|(_, port)| is_number(port)).unzip();
+    let name = name.unwrap_or(named);
+    let looks_so = name.rsplit_once("--").is_some_and(|(_, end)| is_number(end));
+    let plain: String = name.chars().map(|c| if fits(c) { c } else { '-' }).collect();
+    let port = port.map(|port| format!("--{port}")).unwrap_or_default();
+    let whole = format!("{source}-{plain}{port}");
+    if name.chars().all(fits) && !looks_so && whole.len() <= ID_CHARS_MAX {
         return whole;
     }
     let digest = hex::encode(Sha256::digest(named.as_bytes()));
@@ -176,12 +179,18 @@ mod tests {
 
     #[test]
     fn a_listed_server_is_a_monitor_with_an_id_that_lasts() {
-        let rows: [(Pairs<'_>, &str, &str, &str); 8] = [
+        let rows: [(Pairs<'_>, &str, &str, &str); 9] = [
             (
                 &[(ADDRESS, "docs.example.org:8443")],
-                "prod-docs.example.org-8443",
+                "prod-docs.example.org--8443",
                 "https://docs.example.org:8443/mcp",
                 "usual",
+            ),
+            (
+                &[(ADDRESS, "10.0.0.7:80"), (ID, "docs-0")],
+                "prod-docs-0",
+                "https://10.0.0.7:80/mcp",
+                "one with a number",
             ),
             (&[(ADDRESS, "docs"), (SCHEME, "http")], "prod-docs", "http://docs/mcp", "another scheme"),
             (&[(ADDRESS, "docs"), (PATH, "rag")], "prod-docs-rag-fa4e9d6d", "https://docs/rag", "another path"),
@@ -195,7 +204,7 @@ mod tests {
             ),
             (
                 &[(ADDRESS, "[2001:db8::1]:80")],
-                "prod--2001-db8--1--80-0d0d6a6e",
+                "prod--2001-db8--1---80-0d0d6a6e",
                 "https://[2001:db8::1]:80/mcp",
                 "IPv6",
             ),
@@ -215,7 +224,9 @@ mod tests {
             assert_eq!(seen, target(&source(&[]), listed(labels)).unwrap().unwrap(), "{sentence}: the same again");
         }
         let id = |named: &str| super::id("prod", named);
-        assert_ne!(id("a-b"), id("a:b"), "two servers never share an id");
+        for (one, other) in [("a-b", "a:b"), ("a--80", "a:80"), ("a--80:1", "a:80:1"), ("a:80", "a--80:"), ("A", "a")] {
+            assert_ne!(id(one), id(other), "two servers never share an id: {one} and {other}");
+        }
         assert_ne!(id(&format!("{}1", "x".repeat(80))), id(&format!("{}2", "x".repeat(80))));
         assert!(id(&"x".repeat(500)).len() <= ID_CHARS_MAX);
     }

@@ -46,6 +46,8 @@ pub(crate) struct Frame {
     pub file: String,
     /// Whether the file shows something to everybody, at `/status`.
     pub shows_status: bool,
+    /// Whether the file has servers watched that others list.
+    pub has_lists: bool,
 }
 
 /// One banner, ready to be drawn.
@@ -85,6 +87,7 @@ impl Frame {
             name: visit.name,
             looks_only: visit.role == Some(Role::Read),
             file: if visit.admitted { format!("{}{commit}", provenance.file) } else { String::new() },
+            has_lists: visit.admitted && !fleet.discovery.sources.is_empty(),
             shows_status: visit.admitted && fleet.status_page.is_some(),
         }
     }

@@ -33,6 +33,7 @@ pub(crate) mod tools;
 pub(crate) mod transcripts;
 
 pub(crate) mod deliveries;
+pub(crate) mod lists;
 pub(crate) mod login;
 pub(crate) mod receivers;
 pub(crate) mod runbooks;

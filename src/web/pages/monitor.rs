@@ -47,6 +47,14 @@ const BEATS_SHOWN: u32 = 20;
 /// Incidents listed; the rest is a link away.
 const INCIDENTS_SHOWN: usize = 8;
 
+/// Which list a monitor is watched for.
+#[derive(Debug)]
+struct ListedLine {
+    source: String,
+    /// Since when it is gone from it, and when it goes at the latest; none: it is on it.
+    gone: Option<(Timestamp, Timestamp)>,
+}
+
 #[derive(Debug, Template)]
 #[template(path = "monitor.html")]
 struct MonitorPage {
@@ -76,6 +84,8 @@ struct MonitorPage {
     actor: String,
     /// File and line of the declaration.
     place: String,
+    /// The list that names it.
+    listed: Option<ListedLine>,
 }
 
 /// Which monitor it is, and how it stands.
@@ -213,6 +223,7 @@ pub(crate) async fn page(
         away,
         actor,
         place: fleet.provenance.shown(view.declared.line),
+        listed: declared.and_then(|declared| listed_line(&fleet, declared, now)),
     };
     show(StatusCode::OK, &page)
 }
@@ -368,4 +379,12 @@ fn beat_row(line: BeatLine, now: DateTime<Utc>) -> MonitorBeat {
         elapsed: format::millis(line.elapsed_ms),
         line,
     }
+}
+
+fn listed_line(fleet: &Fleet, declared: &Monitor, now: DateTime<Utc>) -> Option<ListedLine> {
+    let of = declared.discovered.as_ref()?;
+    let source = fleet.discovery.sources.iter().find(|source| source.id == of.source)?;
+    let gone = of.gone_since.and_then(|since| DateTime::from_timestamp(since, 0));
+    let gone = gone.map(|since| (Timestamp::new(since, now), Timestamp::new(since + source.gone_after, now)));
+    Some(ListedLine { source: source.id.clone(), gone })
 }

@@ -35,9 +35,14 @@ fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
         (format!("{HTTP}, monitor: {{ id: docs }}"), "one id for all", "is what the list says"),
         ("registry: { search: rag }".to_owned(), "a registry nowhere", "'registry' has no 'url'"),
         (
-            "registry: { url: https://registry.example.org/ }, gone_after: 5s".to_owned(),
+            "registry: { url: https://registry.example.org/ }, hosts: [\"*\"], gone_after: 5s".to_owned(),
             "a time that is none",
             "gone_after",
+        ),
+        (
+            "registry: { url: https://registry.example.org/ }".to_owned(),
+            "all of a registry",
+            "strangers' too => add `hosts`",
         ),
         (format!("{HTTP}, monitors: [{{ every: 30s }}]"), "a single one that is none", "a monitor has no 'id'"),
         (format!("{HTTP}, monitors: [{{ id: p-a }}, {{ id: p-a }}]"), "a single one twice", "declared twice"),
@@ -58,7 +63,7 @@ fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
     }
     let twice = "version: 1\ndiscover:\n  from:\n    - { id: a, file_sd: [a] }\n    - { id: a, file_sd: [b] }\n";
     assert!(lines(&faults(twice))[0].contains("is declared twice"));
-    let often = "version: 1\ndiscover:\n  from:\n    - { id: a, registry: { url: https://registry.example.org/ }, every: 60s }\n";
+    let often = "version: 1\ndiscover:\n  from:\n    - { id: a, registry: { url: https://registry.example.org/ }, hosts: [a], every: 60s }\n";
     assert!(lines(&faults(often))[0].contains("between 5m"), "{:?}", lines(&faults(often)));
     let none = loaded(&with(HTTP)).fleet;
     assert!(none.monitors.is_empty() && none.discovery.sources.len() == 1, "a fleet may be discovered as a whole");

@@ -1,0 +1,111 @@
+//! The page of lists that others keep: what waits for a person stands first, and nothing that a list says is more than text.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reqwest::{Method, StatusCode};
+use serin::domain::discovery::{Discovery, From, Source};
+use serin::domain::fleet::Fleet;
+use serin::live::listings::{Ids, ListingChange, ListingView, Listings};
+
+use crate::fixture;
+use crate::{ask, form, get};
+
+const HOSTILE: &str = "target 3: its address '<script>alert(1)</script>' is none";
+
+/// Two sources.
+pub(crate) fn declared() -> Discovery {
+    let source = |id: &str, from: &str, line| Source {
+        id: id.to_owned(),
+        from: From::FileSd(vec![from.to_owned()]),
+        every: Duration::from_secs(60),
+        hosts: Vec::new(),
+        has_credential: false,
+        allow_private: Vec::new(),
+        relabel: Vec::new(),
+        template: String::new(),
+        gone_after: Duration::from_secs(86_400),
+        line,
+    };
+    let sources = vec![source("prod", "targets/*.json", 5), source("lab", "lab.json", 9)];
+    Discovery { folder: "discovered".to_owned(), sources }
+}
+
+/// One has lost many at once, and the other cannot be read.
+pub(crate) fn stand(listings: &Listings, now: DateTime<Utc>) {
+    let ids = |from: usize, to: usize| -> Vec<String> { (from..to).map(|n| format!("prod-s{n}")).collect() };
+    let mut prod = ListingView {
+        watched: 30,
+        gone: ids(0, 2),
+        never_worked: ids(28, 30),
+        held: ids(2, 27),
+        held_since: Some(now - TimeDelta::minutes(7)),
+        refused: vec![HOSTILE.to_owned()],
+        refused_count: 41,
+        read_at: Some(now),
+        ..ListingView::default()
+    };
+    let came = Ids::of(ids(0, 30).iter());
+    prod.changed(ListingChange { at: now - TimeDelta::hours(3), came, went: Ids::default(), stays: Ids::default() });
+    listings.put("prod", prod);
+    let trouble = Some("it answers HTTP 503".to_owned());
+    listings.put("lab", ListingView { watched: 4, trouble, ..ListingView::default() });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_say_what_waits_for_a_person_who_then_lets_go() {
+    let running = fixture::serve(None, fixture::fleet(&[])).await;
+    let (_, page) = get(&running, "/").await;
+    assert!(!page.contains("href=\"/lists\""), "where nothing is listed, nothing leads there");
+    let plain = running.fleet.borrow().clone();
+    running.fleet.send_replace(std::sync::Arc::new(Fleet { discovery: declared(), ..(*plain).clone() }));
+    stand(&running.listings, Utc::now());
+    let (status, page) = get(&running, "/lists").await;
+    assert_eq!(status, StatusCode::OK);
+    for text in [
+        "href=\"/lists\"",
+        "30 watched",
+        "targets/*.json",
+        "25 are missing at once",
+        "prod-s21</a> and 5 more",
+        "Never worked yet</b>, and tell nobody until they do: <a href=\"/monitors/prod-s28\">",
+        "41 not watched",
+        "and 40 more",
+        "It cannot be read:</b> it answers HTTP 503",
+        "prod-s9</a> and 20 more",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    assert!(!page.contains("<script>alert"), "{page}");
+    let (_, scraped) = get(&running, "/metrics").await;
+    for line in [
+        "serin_list_held{list=\"prod\"} 25",
+        "serin_list_monitors{list=\"lab\"} 4",
+        "serin_list_read_time_seconds{list=\"prod\"}",
+    ] {
+        assert!(scraped.contains(line), "{line}: {scraped}");
+    }
+    assert!(!scraped.contains("serin_list_read_time_seconds{list=\"lab\"}"), "never read well");
+    let rows = [
+        ("prod", "accept", "accepted", "What prod names no longer is let go"),
+        ("lab", "accept", "nothing", "Nothing of lab is held"),
+        ("lab", "read", "read", "lab is read now"),
+    ];
+    for (list, what, word, said) in rows {
+        let answer = form(ask(&running, Method::POST, &format!("/lists/{list}/{what}")), &[("actor", "Ada")])
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{list} {what}");
+        let to = answer.headers()["location"].to_str().unwrap().to_owned();
+        assert_eq!(to, format!("/lists?said={word}&list={list}"));
+        let (_, page) = get(&running, &to).await;
+        assert!(page.contains(said), "{page}");
+    }
+    assert_eq!(running.listings.accepted().into_iter().collect::<Vec<_>>(), ["prod"]);
+    assert_eq!(running.listings.asked().into_iter().collect::<Vec<_>>(), ["lab", "prod"]);
+    let nobody = form(ask(&running, Method::POST, "/lists/nobody/accept"), &[("actor", "Ada")]).send().await.unwrap();
+    assert_eq!(nobody.status(), StatusCode::NOT_FOUND);
+    let (_, page) = get(&running, "/lists?said=accepted&list=%3Cb%3Eevil").await;
+    assert!(page.contains("What the list names no longer"), "an address says nothing of its own: {page}");
+}
