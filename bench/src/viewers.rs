@@ -97,7 +97,7 @@ async fn measure(args: &ViewersBench, folder: &std::path::Path) -> anyhow::Resul
         (Open::Streams, "streams alone", "≤ 5 % of a core"),
         (Open::Monitors, "browsers, each on another monitor's page", "≤ 5 % of a core"),
         (Open::Incidents, "browsers on the list of incidents", "≤ 5 % of a core"),
-        (Open::Fleet, "browsers on the fleet's page", "stated"),
+        (Open::Fleet, "browsers on the fleet's page", "≤ 5 % of a core"),
     ] {
         // Without viewers before and after, so that a fleet which grows dearer by itself is not taken for theirs.
         let before = share(args.seconds).await;

@@ -7,13 +7,16 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use argon2::Argon2;
 use argon2::password_hash::PasswordHasher as _;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 
 use crate::domain::sign_in::{PASSWORD_BYTES_MAX, USER_NAME_CHARS_MAX};
 
 /// Shorter ones are guessed, however slowly they are compared.
 const PASSWORD_CHARS_MIN: usize = 12;
+
+/// Ctrl-C, as the terminal gives it to whoever asks for it.
+const GIVEN_UP: char = '\u{3}';
 
 /// Users of Serin's pages, who are named in the file of `serin.users`.
 #[derive(Debug, clap::Args)]
@@ -76,25 +79,41 @@ fn unseen(asked: &str) -> anyhow::Result<String> {
     let mut stderr = std::io::stderr().lock();
     write!(stderr, "{asked}")?;
     stderr.flush()?;
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).context("the terminal cannot be read")?;
+    let line = ended_line().context("the terminal cannot be read")?;
     drop(quiet);
     writeln!(stderr)?;
+    ensure!(!line.contains(GIVEN_UP), "given up");
     Ok(without_break(&line).to_owned())
+}
+
+/// A line of the terminal, ended by Enter, Ctrl-C or the terminal's end.
+fn ended_line() -> std::io::Result<String> {
+    let (mut stdin, mut line) = (std::io::stdin().lock(), Vec::new());
+    while line.len() <= PASSWORD_BYTES_MAX && !line.ends_with(b"\n") && !line.ends_with(&[GIVEN_UP as u8]) {
+        let read = stdin.fill_buf()?.to_vec();
+        if read.is_empty() {
+            break;
+        }
+        stdin.consume(read.len());
+        line.extend(read);
+    }
+    String::from_utf8(line).map_err(|_| std::io::ErrorKind::InvalidData.into())
 }
 
 fn without_break(line: &str) -> &str {
     line.trim_end_matches(['\n', '\r'])
 }
 
-/// The terminal shows nothing of what is typed, until this is dropped.
+/// The terminal shows nothing of what is typed, until this is dropped. Ctrl-C ends the line instead of the process, which would
+/// leave the terminal as it is.
 struct Quiet(Termios);
 
 impl Quiet {
     fn new() -> rustix::io::Result<Self> {
         let before = tcgetattr(std::io::stdin())?;
         let mut quiet = before.clone();
-        quiet.local_modes.remove(LocalModes::ECHO);
+        quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
+        quiet.special_codes[SpecialCodeIndex::VEOL] = GIVEN_UP as u8;
         tcsetattr(std::io::stdin(), OptionalActions::Flush, &quiet)?;
         Ok(Self(before))
     }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -332,6 +333,8 @@ pub struct LiveState {
     banners: RwLock<Vec<Banner>>,
     metrics: ProcessMetrics,
     changes: broadcast::Sender<LiveChange>,
+    /// Counts what is more than another beat of the same.
+    news: AtomicU64,
     /// Which monitors are down or about to be, to know many that go down together.
     failing: Mutex<Failing>,
 }
@@ -343,6 +346,7 @@ impl Default for LiveState {
             banners: RwLock::default(),
             metrics: ProcessMetrics::default(),
             failing: Mutex::default(),
+            news: AtomicU64::new(0),
             changes: broadcast::channel(CHANGES_MAX).0,
         }
     }
@@ -355,8 +359,11 @@ impl LiveState {
         self.note_failing(&standing);
         let standing: Arc<dyn Standing> = Arc::new(standing);
         // What stood before is let go of behind the lock.
+        let roll_up = standing.roll_up();
         let before = self.standings.write().insert(id.clone(), standing);
-        drop(before);
+        if before.is_none_or(|before| before.roll_up() != roll_up) {
+            self.news.fetch_add(1, Ordering::Release);
+        }
         self.tell(LiveChange::Monitor(id));
     }
 
@@ -451,8 +458,16 @@ impl LiveState {
         self.changes.subscribe()
     }
 
+    /// Another number whenever something is more than another beat of the same: an incident, a state, the fleet.
+    pub fn news(&self) -> u64 {
+        self.news.load(Ordering::Acquire)
+    }
+
     /// Tells open pages that something changed; nobody listening is no error.
     pub fn tell(&self, change: LiveChange) {
+        if !matches!(change, LiveChange::Monitor(_)) {
+            self.news.fetch_add(1, Ordering::Release);
+        }
         drop(self.changes.send(change));
     }
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::domain::api_key::{ApiKey, Role};
 use crate::web::sessions::OpenedWith;
+use crate::web::shared_pages::Seen;
 use crate::web::state::WebState;
 
 /// Who has the token, in the audit log.
@@ -27,6 +28,14 @@ pub(crate) struct Visit {
     pub role: Option<Role>,
     /// Who signed in by name, and acts under no other.
     pub name: Option<Arc<str>>,
+}
+
+impl Visit {
+    /// A page as this visitor sees it.
+    pub(crate) fn seeing(&self, page: String) -> Seen {
+        let Self { admitted, signed_in, role, name } = self.clone();
+        Seen { page, admitted, signed_in, role, name }
+    }
 }
 
 /// A name under which somebody says to act. Whoever signed in by name acts as that, whatever they say.

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::web::admitted::Pass;
 use crate::web::connections::ConnectionLine;
-use crate::web::gathered::{Gathering, Heard, everything};
+use crate::web::gathered::{Heard, everything};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -45,7 +45,6 @@ struct EventStream {
 pub(crate) async fn stream(
     State(state): State<WebState>,
     Extension(pass): Extension<Pass>,
-    Extension(gathering): Extension<Arc<Gathering>>,
     line: Option<Extension<Arc<ConnectionLine>>>,
 ) -> Response {
     let permit = Arc::clone(&state.streams).try_acquire_owned().ok();
@@ -55,7 +54,7 @@ pub(crate) async fn stream(
         return answer;
     };
     let stream = EventStream {
-        changes: gathering.listen(&state.live),
+        changes: state.gathering.listen(&state.live),
         shutdown: state.shutdown.clone(),
         began: false,
         over: state.shutdown.is_cancelled(),

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -36,7 +37,11 @@ pub(crate) enum Heard {
 
 /// Gathers while somebody listens.
 #[derive(Debug, Default)]
-pub(crate) struct Gathering(Mutex<Option<Sender<Heard>>>);
+pub(crate) struct Gathering {
+    sender: Mutex<Option<Sender<Heard>>>,
+    /// Counts what was told.
+    told: AtomicU64,
+}
 
 /// What changed within one moment.
 #[derive(Debug, Default, Serialize)]
@@ -51,7 +56,7 @@ impl Gathering {
     /// What changes from now on. Who lags gets `Lagged` and looks at everything again; it is closed when the live state is
     /// gone.
     pub(crate) fn listen(self: &Arc<Self>, live: &LiveState) -> Receiver<Heard> {
-        let mut current = self.0.lock();
+        let mut current = self.sender.lock();
         if let Some(sender) = &*current {
             return sender.subscribe();
         }
@@ -61,10 +66,16 @@ impl Gathering {
         receiver
     }
 
+    /// How often something was told, while somebody listens: what was drawn since the last time shows all that anybody heard
+    /// of. None while nobody does.
+    pub(crate) fn told(&self) -> Option<u64> {
+        self.sender.lock().as_ref().map(|_| self.told.load(Ordering::Acquire))
+    }
+
     async fn gather(self: Arc<Self>, mut changes: Receiver<LiveChange>) {
         loop {
             let heard = next(&mut changes).await;
-            let mut current = self.0.lock();
+            let mut current = self.sender.lock();
             // Whoever comes later begins it anew.
             let is_over = heard.is_none() || current.as_ref().is_none_or(|sender| sender.receiver_count() == 0);
             if is_over {
@@ -72,6 +83,7 @@ impl Gathering {
                 return;
             }
             if let (Some(sender), Some(heard)) = (&*current, heard) {
+                self.told.fetch_add(1, Ordering::Release);
                 // Nobody listening is no error: the next turn ends it.
                 drop(sender.send(heard));
             }
@@ -151,7 +163,7 @@ mod tests {
         let (gathering, live) = (Arc::new(Gathering::default()), LiveState::default());
         drop(gathering.listen(&live));
         live.tell(LiveChange::Fleet);
-        while gathering.0.lock().is_some() {
+        while gathering.sender.lock().is_some() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let mut again = gathering.listen(&live);

@@ -66,7 +66,7 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
         }
         let why = match wanted {
             Some(Role::Owner) => "this wants the token itself, or a user who is an owner; a key does not do",
-            _ => "whoever is let in by this may look, and not act",
+            _ => "this key or user is let in to look, not to act; it takes one with the role act",
         };
         return refuse(&request, StatusCode::FORBIDDEN, why);
     }

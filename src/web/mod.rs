@@ -54,6 +54,7 @@ pub(crate) mod transcripts;
 pub(crate) mod openapi;
 pub(crate) mod agents;
 pub(crate) mod gathered;
+pub(crate) mod shared_pages;
 pub(crate) mod events;
 pub(crate) mod forms;
 pub(crate) mod metrics;

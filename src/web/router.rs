@@ -1,17 +1,15 @@
 //! Every address Serin answers, and what stands before each.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::web::gathered::Gathering;
 use crate::web::pages::{
     deliveries, fleet, incident, incidents as incident_pages, lists, login, monitor, receivers as receiver_pages,
     runbooks, silences as silence_pages, take, transcripts as transcript_pages, unknown, why as why_pages,
@@ -34,7 +32,7 @@ pub(crate) fn router(state: WebState) -> Router {
         .nest("/api/v1", api_routes())
         .merge(agents::tools::router(state.clone()))
         .merge(public::routes::routes())
-        .route("/events", get(events::stream).layer(Extension(Arc::<Gathering>::default())))
+        .route("/events", get(events::stream))
         .route("/metrics", get(metrics::scrape))
         .route("/healthz", get(ready::health))
         .route("/readyz", get(ready::ready))

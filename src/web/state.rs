@@ -23,12 +23,14 @@ use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
 use crate::store::Store;
 use crate::store::StoreError;
+use crate::web::gathered::Gathering;
 use crate::web::kept_cells::KeptCells;
 use crate::web::key_ring::KeyRing;
 use crate::web::oidc::Oidc;
 use crate::web::passwords::Passwords;
 use crate::web::refusals::Refusals;
 use crate::web::sessions::Sessions;
+use crate::web::shared_pages::{SharedPages, Stamp};
 
 /// Event streams open at once where nobody counted the files.
 const STREAMS_ASSUMED: usize = 256;
@@ -89,6 +91,10 @@ pub struct WebState {
     pub why_turn: Arc<Semaphore>,
     /// Days and hours that are over, kept for the bars of lists.
     pub cells: Arc<KeptCells>,
+    /// What changed, gathered for open pages.
+    pub(crate) gathering: Arc<Gathering>,
+    /// Pages that many have open at once.
+    pub(crate) shared: Arc<SharedPages>,
     /// Since when the pages are served.
     pub started_at: DateTime<Utc>,
     /// Whose turn it is to have a password compared.
@@ -130,11 +136,18 @@ impl WebState {
             config: Arc::from(Path::new("monitors.yaml")),
             why_turn: Arc::new(Semaphore::new(1)),
             cells: Arc::default(),
+            gathering: Arc::default(),
+            shared: Arc::default(),
             started_at: Utc::now(),
             passwords: Arc::default(),
             oidc: Arc::default(),
             signs_in_since_start,
         }
+    }
+
+    /// What open pages were told so far, and what there was of news; none while no page is open.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        Some(Stamp(self.gathering.told()?, self.live.news()))
     }
 
     /// Whether nobody sees the fleet without signing in.

@@ -25,7 +25,7 @@ async fn a_key_looks_and_does_not_act_until_it_is_ended() {
     assert_eq!(code, Some(0), "it outlives the process: {said}");
     let silence = ["silence", "add", "--monitor", "docs", "--for", "1h", "--comment", "x"];
     let (code, said) = serin(&stage, &secret, &silence).await;
-    assert!(code == Some(1) && said.contains("may look, and not act"), "{said}");
+    assert!(code == Some(1) && said.contains("to look, not to act"), "{said}");
     let (code, said) = serin(&stage, &secret, &["key", "list"]).await;
     assert!(code == Some(1) && said.contains("this wants the token itself"), "{said}");
     let (_, said) = serin(&stage, TOKEN, &["key", "list"]).await;

@@ -1,5 +1,7 @@
 //! Somebody with a terminal and no browser: what is open, taking it, what is wrong with a canary, and help with the words.
 
+use std::process::Stdio;
+
 use serin_reference::lab::kinds::{Dose, Fault};
 
 use crate::stage::{Expected, Stage, reference};
@@ -105,4 +107,33 @@ async fn words_behind_a_command_are_files_and_none_says_where_to_begin() {
     assert_eq!(serin(&["man", pages.to_str().unwrap()]).await, (Some(0), String::new()));
     let page = std::fs::read_to_string(pages.join("serin-ack.1")).unwrap();
     assert!(page.contains("Takes an open incident"), "{page}");
+}
+
+#[tokio::test]
+async fn who_gives_up_at_a_password_gets_the_terminal_back_as_it_was() {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    // A terminal of its own, whose settings are looked at behind the program.
+    let line = format!("{} user hash ada; echo \"ended $?\"; stty -a; echo over", env!("CARGO_BIN_EXE_serin"));
+    let mut command = tokio::process::Command::new("script");
+    command
+        .args(["-q", "-f", "-c", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    let mut child = command.spawn().expect("util-linux is installed");
+    let (mut keys, shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = BufReader::new(shown);
+    let mut asked = Vec::new();
+    shown.read_until(b':', &mut asked).await.unwrap();
+    keys.write_all(b"half of it\x03").await.unwrap();
+    keys.flush().await.unwrap();
+    let (mut said, mut line) = (String::new(), String::new());
+    while !line.starts_with("over") {
+        line.clear();
+        assert!(shown.read_line(&mut line).await.unwrap() > 0, "it ends early: {said}");
+        said.push_str(&line);
+    }
+    assert!(said.contains("given up") && said.contains("ended 1"), "{said}");
+    assert!(said.contains(" echo ") && said.contains("isig "), "{said}");
+    assert!(!said.contains("half of it"), "nothing of it is shown: {said}");
 }

@@ -1,17 +1,20 @@
 //! The fleet's page as a list to work with: sorted, grouped, searched, beside maintenance, and alive in a browser.
 
+use std::io::Read as _;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use reqwest::Method;
 use serin::domain::maintenance::{MaintenanceWindow, Stretch, WindowRuns};
 use serin::domain::monitor::MonitorId;
 use serin::domain::route::Match;
+use serin::live::banner::Banner;
 use serin::live::state::{HourMark, MonitorView};
 
 use crate::fixture::Running;
-use crate::{fixture, get};
+use crate::{ask, fixture, get};
 
 /// The ids of a page's rows, in their order.
 fn rows(page: &str) -> Vec<&str> {
@@ -183,4 +186,31 @@ async fn a_fleet_is_worked_with_in_a_browser() {
         }
         () = lively(&running) => {}
     }
+}
+
+/// The page as a browser gets it, packed.
+async fn packed(running: &Running, path: &str) -> String {
+    let answer =
+        ask(running, Method::GET, path).header("accept-encoding", "gzip, deflate, br, zstd").send().await.unwrap();
+    assert_eq!(answer.headers()["content-encoding"], "gzip");
+    assert!(answer.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
+    let (bytes, mut text) = (answer.bytes().await.unwrap(), String::new());
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_many_have_open_shows_news_at_once() {
+    let running = fixture::varied().await;
+    let mut stream = ask(&running, Method::GET, "/events").send().await.unwrap();
+    assert!(stream.chunk().await.unwrap().is_some(), "somebody listens");
+    for nth in 0..5 {
+        let name = format!("newest-{nth}");
+        assert!(!packed(&running, "/").await.contains(&name));
+        running.live.raise(Banner { kind: "config", text: name.clone(), since: Utc::now() });
+        assert!(packed(&running, "/").await.contains(&name), "what is new is never hidden by what was drawn before");
+    }
+    let plain = ask(&running, Method::GET, "/").send().await.unwrap();
+    assert!(!plain.headers().contains_key("content-encoding"), "and who packs nothing gets it plain");
+    assert!(plain.text().await.unwrap().contains("newest-4"));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 
@@ -21,7 +21,7 @@ use crate::web::draw::strip::Strip;
 use crate::web::format::{self, Query, Timestamp};
 use crate::web::pages::filter::{FleetFilter, Sort};
 use crate::web::pages::footprint;
-use crate::web::pages::frame::{Frame, show};
+use crate::web::pages::frame::Frame;
 use crate::web::pages::groups::{Group, LabelList, grouped};
 use crate::web::pages::signals::{self, SignalLine};
 use crate::web::pages::states::{RunningWindows, STATES, has_state};
@@ -161,9 +161,16 @@ pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
 ) -> Response {
+    let query = query.unwrap_or_default();
+    let seen = visit.seeing(format!("/?{query}"));
+    state.shared.show(|| state.stamp(), seen, &headers, drawn(&state, visit, &query)).await
+}
+
+async fn drawn(state: &WebState, visit: Visit, query: &str) -> askama::Result<String> {
     let now = Utc::now();
-    let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
+    let filter = FleetFilter::parse(query);
     let fleet = state.fleet_now();
     let is_on = |window: &&MaintenanceWindow| window.is_about_outages() && window.run_at(now).is_some();
     let windows = RunningWindows(fleet.maintenance.iter().filter(is_on).collect());
@@ -180,43 +187,37 @@ pub(crate) async fn page(
         [] => filter.slice(&found).iter().collect(),
         groups => groups.iter().flat_map(|group| &group.members[..group.shown]).collect(),
     };
-    let mut rows = rows(&state, &shown, &windows, now).await;
+    let mut rows = rows(state, &shown, &windows, now).await;
     let without_bars = fit(&mut rows);
     let mut rows = rows.into_iter();
     let groups = groups.iter().map(|group| group_rows(group, &filter, rows.by_ref().take(group.shown).collect()));
     let groups: Vec<GroupRows> = groups.collect();
-    let has_pages = groups.is_empty();
     let search = filter.search(&all);
-    show(
-        StatusCode::OK,
-        &FleetPage {
-            frame: Frame::new(&state, visit, now, "fleet", title(failing)).watching("fleet"),
-            tiles: tiles(&all, &listed, &filter, &windows),
-            total: all.len(),
-            calm: headline == WELL,
-            headline,
-            pages_open: loud(Severity::Page),
-            tickets_open: loud(Severity::Ticket),
-            rows: rows.collect(),
-            without_bars,
-            groups,
-            more_groups,
-            found: found.len(),
-            by: narrowed_by(&filter, &search.said),
-            wrong: search.wrong,
-            narrowed: filter
-                .labels
-                .iter()
-                .map(|label| (format!("{}: {}", label.0, label.1), filter.without_label(label)))
-                .collect(),
-            labels: LabelList::new(&all, &filter),
-            heads: heads(&filter),
-            previous: (page > 1).then(|| filter.with_page(page - 1)),
-            next: (page < pages).then(|| filter.with_page(page + 1)),
-            place: if has_pages { (page, pages) } else { (1, 1) },
-            filter,
-        },
-    )
+    let narrowed = |label: &(String, String)| (format!("{}: {}", label.0, label.1), filter.without_label(label));
+    let page = FleetPage {
+        frame: Frame::new(state, visit, now, "fleet", title(failing)).watching("fleet"),
+        tiles: tiles(&all, &listed, &filter, &windows),
+        total: all.len(),
+        calm: headline == WELL,
+        headline,
+        pages_open: loud(Severity::Page),
+        tickets_open: loud(Severity::Ticket),
+        rows: rows.collect(),
+        without_bars,
+        groups,
+        more_groups,
+        found: found.len(),
+        by: narrowed_by(&filter, &search.said),
+        wrong: search.wrong,
+        narrowed: filter.labels.iter().map(narrowed).collect(),
+        labels: LabelList::new(&all, &filter),
+        heads: heads(&filter),
+        previous: (page > 1).then(|| filter.with_page(page - 1)),
+        next: (page < pages).then(|| filter.with_page(page + 1)),
+        place: if filter.group.is_empty() { (page, pages) } else { (1, 1) },
+        filter,
+    };
+    page.render()
 }
 
 /// Rows for the monitors that are shown, in their order: one look at the past of all of them.

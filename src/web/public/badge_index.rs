@@ -1,7 +1,7 @@
 //! Which badge a token stands for, and what was drawn of it of late.
 //!
 //! No lock is held while anything is computed: the marks of a fleet are made once, by whoever asks first after a start or a
-//! reload, away from what answers requests; that is a third of a second for 50,000 monitors, and others wait for the same.
+//! reload, away from what answers requests, and others wait for the same: there may be 50,000.
 //! One badge is drawn by one at a time, and whoever asks meanwhile gets what that one drew.
 
 use std::collections::HashMap;
