@@ -9,6 +9,8 @@ use crate::cli::remote::{Remote, RemoteArgs};
 use crate::cli::status::at;
 use crate::domain::wording::counted;
 
+/// Newest changes of one source; the API has more.
+const CHANGES_MAX: usize = 5;
 /// Monitors named on one line.
 const NAMED_MAX: usize = 20;
 
@@ -128,6 +130,9 @@ fn told(source: &Value) -> String {
     if !gone.is_empty() {
         lines.push(format!("  gone and failing, watched until they recover: {}", listed(&gone)));
     }
+    let changes = source["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    lines
+        .extend(changes.iter().take(CHANGES_MAX).map(|change| format!("  {}: {}", at(&change["at"]), changed(change))));
     let refused = names("refused");
     let more = source["refused_count"].as_u64().unwrap_or_default().saturating_sub(refused.len() as u64);
     lines.extend(refused.iter().map(|why| format!("  not watched: {why}")));
@@ -135,4 +140,16 @@ fn told(source: &Value) -> String {
         lines.push(format!("  not watched: {more} more"));
     }
     lines.join("\n")
+}
+
+/// What one reading changed, in words.
+fn changed(change: &Value) -> String {
+    let part = |(key, word): (&str, &str)| {
+        let named: Vec<&str> = change[key]["named"].as_array()?.iter().filter_map(Value::as_str).collect();
+        let more = change[key]["count"].as_u64()?.saturating_sub(named.len() as u64);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!named.is_empty()).then(|| format!("{word} {}{more}", named.join(", ")))
+    };
+    let all = [("came", "came"), ("went", "went"), ("stays", "gone and watched on")].into_iter().filter_map(part);
+    all.collect::<Vec<_>>().join("; ")
 }

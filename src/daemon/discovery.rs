@@ -113,6 +113,9 @@ impl Discovery {
                 let reader = Reader { documents: self.documents.clone(), folder: self.folder.clone() };
                 known.reading = Some(readings.spawn(reader.read(known.source.clone(), servers)));
             }
+            for known in all.values_mut().filter(|known| !known.written.is_empty()) {
+                self.keep(&fleet, known).await;
+            }
             self.tell(&all);
             let idle = all.values().filter(|known| known.reading.is_none());
             let next = idle.map(|known| known.due).min().unwrap_or(now + TURN_MAX);
@@ -202,24 +205,10 @@ impl Discovery {
         };
         let text = listed_file::written(&source.id, known.listing.targets.values());
         if text != known.written {
-            let path = self.path(fleet, source);
-            let writing = text.clone();
-            match tokio::task::spawn_blocking(move || put(&path, &writing)).await {
-                Ok(Ok(())) => {
-                    known.written = text;
-                    tracing::info!(source = source.id, watched = known.listing.targets.len(), "the list changed");
-                    self.look.notify_one();
-                }
-                Ok(Err(error)) => {
-                    let folder = self.folder.join(&fleet.discovery.folder);
-                    known.view.trouble = Some(format!(
-                        "its list cannot be kept in {}: {error}; `discover: {{ folder: … }}` names another folder",
-                        folder.display()
-                    ));
-                }
-                Err(error) => known.view.trouble = Some(format!("its list cannot be kept: {error}")),
-            }
+            tracing::info!(source = source.id, watched = known.listing.targets.len(), "the list changed");
+            known.written = text;
         }
+        self.keep(fleet, known).await;
         known.view.never_worked = self.never_worked(known, TimeDelta::zero(), now);
         let Known { view, listing, .. } = known;
         view.changed(change(&before, &listing.targets, now));
@@ -230,6 +219,26 @@ impl Discovery {
         view.held_since = listing.held.as_ref().and_then(|held| DateTime::from_timestamp(held.since, 0));
         if self.listings.put(&known.source.id, known.view.clone()) {
             self.context.live.tell(LiveChange::Fleet);
+        }
+    }
+
+    /// Has the list on disk as it counts, whatever became of it there, and the file looked at where it was not.
+    async fn keep(&self, fleet: &Fleet, known: &mut Known) {
+        let (path, text) = (self.path(fleet, &known.source), known.written.clone());
+        let kept = tokio::task::spawn_blocking(move || {
+            let is_there = std::fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes());
+            if is_there { Ok(false) } else { put(&path, &text).map(|()| true) }
+        });
+        let folder = self.folder.join(&fleet.discovery.folder);
+        match kept.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            Ok(false) => {}
+            Ok(true) => self.look.notify_one(),
+            Err(error) => {
+                known.view.trouble = Some(format!(
+                    "its list cannot be kept in {}: {error}; `discover: {{ folder: … }}` names another folder",
+                    folder.display()
+                ));
+            }
         }
     }
 

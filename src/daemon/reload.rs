@@ -24,6 +24,7 @@ use crate::config::read::source::{ConfigSource, SourceReader};
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::{Fleet, Provenance};
+use crate::domain::fleet_files::FleetFileKind;
 use crate::live::banner::Banner;
 use crate::live::process_metrics::FileNote;
 use crate::live::state::LiveChange;
@@ -58,12 +59,26 @@ pub(crate) struct Reload {
     pub look: Arc<Notify>,
 }
 
+/// A source of which something is watched, that is declared still, and whose file is not there.
+fn lost_list<'f>(before: &'f Fleet, after: &Fleet, source: &ConfigSource) -> Option<&'f str> {
+    let (lists, folder) = (&after.discovery.sources, &after.discovery.folder);
+    let is_read = |id: &str| {
+        let mut read = source.included.iter().filter(|file| file.kind == FleetFileKind::Discovered);
+        read.any(|file| file.path.file_stem().is_some_and(|stem| stem == id))
+    };
+    let mut watched = before.monitors.iter().filter_map(|monitor| Some(monitor.discovered.as_ref()?.source.as_str()));
+    let is_lost = |id: &&str| lists.iter().any(|list| list.id == **id) && !is_read(id);
+    watched.find(is_lost).filter(|_| before.discovery.folder == *folder)
+}
+
 /// The content that was judged last.
 #[derive(Debug)]
 struct Judged {
     hash: String,
     /// What was warned of in the last good one.
     warnings: HashSet<String>,
+    /// Whether the file of a list was missed since.
+    lost_list: bool,
 }
 
 impl std::fmt::Debug for Reload {
@@ -74,7 +89,8 @@ impl std::fmt::Debug for Reload {
 
 impl Reload {
     pub(crate) async fn run(self, shutdown: CancellationToken) {
-        let mut judged = Judged { hash: self.fleet.borrow().provenance.hash.clone(), warnings: HashSet::new() };
+        let mut judged =
+            Judged { hash: self.fleet.borrow().provenance.hash.clone(), warnings: HashSet::new(), lost_list: false };
         let mut reader = SourceReader::new(&self.path);
         while !shutdown.is_cancelled() {
             let now = Utc::now();
@@ -105,6 +121,12 @@ impl Reload {
             Looked::Starved => self.context.alerts.raise_out_of_files(FILE, now),
             // A secret's file or a folder could not be opened: what was read is not what is there. The next look may be.
             Looked::Valid(..) | Looked::Faulty { .. } if self.context.alerts.out_of_files(FILE, now) => {}
+            // What it named is watched on until its file is there again, which whoever keeps lists sees to.
+            Looked::Valid(source, loaded) if lost_list(&self.fleet.borrow(), &loaded.fleet, &source).is_some() => {
+                if !std::mem::replace(&mut judged.lost_list, true) {
+                    tracing::warn!("the file of a list is gone or cannot be read; the fleet stays until it is there");
+                }
+            }
             Looked::Valid(source, loaded) => {
                 let warnings = loaded.warnings.clone();
                 if self.accept(&source, *loaded, now).await {
@@ -112,7 +134,7 @@ impl Reload {
                     for warning in warnings.iter().filter(|warning| !judged.warnings.contains(*warning)) {
                         tracing::warn!("{warning}");
                     }
-                    *judged = Judged { hash: source.hash, warnings: warnings.into_iter().collect() };
+                    *judged = Judged { hash: source.hash, warnings: warnings.into_iter().collect(), lost_list: false };
                 }
             }
             Looked::Faulty { hash, why } => {

@@ -116,6 +116,20 @@ async fn the_last_good_list_outlives_errors_and_restarts() {
     let (code, said) = serin_discover(&stage, address, &["list"]).await;
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("prod: 1 watched") && said.contains("! it is no list of targets"), "{said}");
+    assert!(said.contains("UTC: came prod-s1"), "{said}");
+    // The memory is Serin's own: what is done to it is undone, and nothing is forgotten meanwhile.
+    let kept = stage.folder.path().join("discovered/prod.yaml");
+    let text = std::fs::read_to_string(&kept).expect("the list");
+    std::fs::remove_file(&kept).expect("it can be removed");
+    bounded("the list is written again", async {
+        while !std::fs::read_to_string(&kept).is_ok_and(|now| now == text) {
+            assert!(stage.get(address, "/api/v1/monitors/prod-s1").await.0 == 200, "it is watched all the while");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    stage.more_beats("prod-s1", 3).await;
+    assert!(stage.get(address, "/api/v1/monitors/prod-s1").await.0 == 200, "and after the file was looked at");
     serin.kill().await;
     let (serin, address) = Serin::start(&stage.config()).await;
     stage.shown(address, "/api/v1/monitors/prod-s1", "also after a start without a list", is_up).await;
@@ -310,7 +324,11 @@ async fn hostile_lists_are_refused_and_cost_no_more_than_their_limits() {
         ),
         ("inside", format!("http_sd: {{ url: {url}/inside }}"), "target 6: 127.0.0.1 is a loopback address"),
         ("evil", format!("http_sd: {{ url: {url}/evil }}"), "target 1: a label's value"),
-        ("twice", format!("http_sd: {{ url: {url}/twice }}"), "\"source\":\"twice\",\"watched\":1"),
+        (
+            "twice",
+            format!("http_sd: {{ url: {url}/twice }}"),
+            "target 2: https://b.example.org/mcp has the id of https://a.example.org/mcp before it",
+        ),
     ];
     let sources: String = rows.iter().map(|(id, from, _)| format!("    - {{ id: {id}, {from} }}\n")).collect();
     let text = stage.text(&file).replace("monitors:\n", &format!("discover:\n  from:\n{sources}monitors:\n"));
@@ -333,8 +351,8 @@ async fn hostile_lists_are_refused_and_cost_no_more_than_their_limits() {
         all["sources"]
             .as_array()
             .map(|all| all.iter().map(|one| one["refused_count"].as_u64().unwrap_or(0)).sum::<u64>()),
-        Some(7),
-        "six places and a text: {page}"
+        Some(8),
+        "six places, a text and an id: {page}"
     );
     let is_up = |page: &str| page.contains("\"state\":\"up\"");
     stage.shown(address, "/api/v1/monitors/s0", "what people wrote is watched all the while", is_up).await;

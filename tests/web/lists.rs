@@ -71,7 +71,7 @@ async fn lists_say_what_waits_for_a_person_who_then_lets_go() {
         "Never worked yet</b>, and tell nobody until they do: <a href=\"/monitors/prod-s28\">",
         "41 not watched",
         "and 40 more",
-        "It cannot be read:</b> it answers HTTP 503",
+        "Trouble:</b> it answers HTTP 503",
         "prod-s9</a> and 20 more",
     ] {
         assert!(page.contains(text), "{text}: {page}");

@@ -52,7 +52,8 @@ pub(in crate::config) fn discovered<'n, 'a>(
     let mut canaries_left =
         FLEET_CANARIES_MAX.saturating_sub(found.list.iter().map(|monitor| monitor.canaries.len()).sum());
     for (entry, source) in sections {
-        let (Some(source), NodeValue::List(items)) = (source, &entry.value.value) else { continue };
+        let Some(source) = source else { continue };
+        let Some(items) = checker.list("'monitors' of a list", &entry.value) else { continue };
         let template = discover.templates.get(&source.id);
         for item in items {
             let mark = checker.found.mark();

@@ -202,13 +202,18 @@ impl Gatherer<'_> {
         said
     }
 
-    /// Reads what sources of the first file listed when they were last asked; one that was never asked has no file.
+    /// Reads what sources of the first file listed when they were last asked; one that was never asked has no file. One that
+    /// cannot be read is a fault that says so, in the place of its content: what it names is not gone.
     fn read_discovered(&mut self, named: &Named) {
         let (kept_in, sources) = &named.discovered;
         for source in sources {
             let path = discovered::path(&self.folder, kept_in, source);
-            let Ok(bytes) = bytes::read_bytes(&path, self.bytes_left) else { continue };
-            self.bytes_left -= bytes.len() as u64;
+            let bytes = match bytes::read_bytes(&path, self.bytes_left) {
+                Ok(bytes) => bytes,
+                Err(ReadError::Unreadable { why, .. }) if why.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => format!("monitors: {:?}\n", error.to_string()).into_bytes(),
+            };
+            self.bytes_left = self.bytes_left.saturating_sub(bytes.len() as u64);
             let name = self.name(&path);
             self.found.files.push(Included { path, name, bytes, by: 0, kind: FleetFileKind::Discovered });
         }

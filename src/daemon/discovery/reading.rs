@@ -1,7 +1,7 @@
 //! Reading one list, wherever it is, as far as the monitors it comes to. Each reading is a task of its own: a list that takes
 //! its time keeps no other waiting.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -84,13 +84,26 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
 
 /// The monitors that a list comes to, each id once, and what of it cannot be one.
 fn targets(source: &Source, listed: Vec<Labels>) -> (Vec<Target>, Vec<String>) {
-    let (mut found, mut refused, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let (mut found, mut refused) = (Vec::<Target>::new(), Vec::new());
+    let mut places: HashMap<String, usize> = HashMap::new();
     let allow: Vec<IpNet> = source.allow_private.iter().filter_map(|network| network.0.parse().ok()).collect();
     for (nth, labels) in listed.into_iter().enumerate() {
         match target(source, labels).and_then(|target| target.map(|target| reachable(target, &allow)).transpose()) {
-            Ok(Some(target)) if ids.insert(target.id.clone()) => found.push(target),
-            // Lists name one server in several groups: it is one.
-            Ok(_) => {}
+            Ok(None) => {}
+            Ok(Some(target)) => match places.get(&target.id).map(|place| &found[*place]) {
+                None => {
+                    places.insert(target.id.clone(), found.len());
+                    found.push(target);
+                }
+                // Lists name one server in several groups: it is one.
+                Some(first) if first.url == target.url => {}
+                Some(first) => refused.push(format!(
+                    "target {}: {} has the id of {} before it; `relabel` gives it an `__id__` of its own",
+                    nth + 1,
+                    target.url,
+                    first.url
+                )),
+            },
             Err(why) => refused.push(format!("target {}: {why}", nth + 1)),
         }
     }

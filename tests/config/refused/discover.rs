@@ -127,4 +127,12 @@ fn what_a_list_says_is_watched_or_left_out_and_refuses_nothing() {
     fs::write(folder.path().join("discovered/prod.yaml"), "monitors: [\n").unwrap();
     let read = source::read(&path).unwrap();
     assert!(config::load(&read, &env, Unset::Refuse).is_err(), "a file of ours that is broken is said");
+    fs::remove_file(folder.path().join("discovered/prod.yaml")).unwrap();
+    fs::create_dir(folder.path().join("discovered/prod.yaml")).unwrap();
+    let read = source::read(&path).unwrap();
+    let said = config::load(&read, &env, Unset::Refuse).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        said.contains("cannot read") && said.contains("prod.yaml"),
+        "one that cannot be read names nothing: {said}"
+    );
 }
