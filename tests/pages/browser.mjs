@@ -53,9 +53,14 @@ const over = async (page, selector) => {
 
 /** Clicks where a person would. The library's own click waits for the page's scripts, which may be off. */
 export const press = async (page, selector) => {
-  await over(page, selector);
-  await page.mouse.down();
-  await page.mouse.up();
+  for (;;) {
+    await over(page, selector);
+    await page.mouse.down();
+    // What comes to the page meanwhile may move it away from under the hand: one that missed lets go elsewhere.
+    if (await page.$eval(selector, (one) => one.matches(":active"))) return page.mouse.up();
+    await page.mouse.move(1, 1);
+    await page.mouse.up();
+  }
 };
 
 /** The same by somebody who takes so long that the page looks again in between, twice: the first look is then drawn. */
@@ -70,10 +75,14 @@ export const pressSlowly = async (page, selector) => {
 export const fill = async (page, selector, words) => {
   await press(page, selector);
   await page.keyboard.type(words);
+  const has = await page.$eval(selector, (one) => one.value);
+  if (!has.endsWith(words)) throw new Error(`"${words}" was typed into ${selector}, which has "${has}"`);
 };
 
 /** Clicks, and waits for the page that this leads to. */
 export const submit = async (page, selector, click = press) => {
-  const [answer] = await Promise.all([page.waitForNavigation(), click(page, selector)]);
+  const from = page.url();
+  const waited = page.waitForNavigation().catch((error) => { throw new Error(`${selector} on ${from}: ${error.message}`); });
+  const [answer] = await Promise.all([waited, click(page, selector)]);
   return answer;
 };

@@ -97,7 +97,7 @@ async fn the_merged_list_can_be_cut_and_shuffled() {
         assert_eq!(scores(&tied), scores(&usual), "seed {seed}: only equal ones change places");
         seen.insert(tied);
     }
-    assert_eq!(seen.len(), 2, "two are equal, and change places: {usual:?}");
+    assert!(seen.len() > 1, "some are equal, and change places: {usual:?}");
 }
 
 #[tokio::test]
