@@ -34,6 +34,7 @@ use crate::domain::discovery::listing::Listing;
 use crate::domain::discovery::target::Target;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
+use crate::live::banner::Banner;
 use crate::live::listings::{Ids, ListingChange, ListingView, Listings};
 use crate::live::state::{LiveChange, RollUp, Standing};
 use crate::net::document::Documents;
@@ -48,6 +49,8 @@ const NEVER_WORKED_AFTER: TimeDelta = TimeDelta::hours(24);
 const REFUSED_SHOWN: usize = 20;
 /// Ids named in one alert.
 const NAMED_MAX: usize = 10;
+/// The kind of the banner that a list raises.
+const LISTS: &str = "lists";
 /// The name under which the loop reports its turns.
 const NAME: &str = "discovery";
 
@@ -77,7 +80,7 @@ struct Known {
     /// When it was last read well, or first tried.
     good_at: DateTime<Utc>,
     /// The text on disk.
-    written: String,
+    written: Arc<str>,
 }
 
 impl Known {
@@ -175,7 +178,7 @@ impl Discovery {
                     let written = String::from_utf8(kept.ok().flatten().unwrap_or_default()).unwrap_or_default();
                     let listing = Listing::kept(listed_file::read(&written).unwrap_or_default());
                     let (source, view, due) = (source.clone(), ListingView::default(), Instant::now());
-                    let (reading, servers) = (None, Servers::default());
+                    let (reading, servers, written) = (None, Servers::default(), written.into());
                     let known = Known { source, listing, view, due, reading, servers, good_at: Utc::now(), written };
                     all.insert(known.source.id.clone(), known);
                 }
@@ -188,7 +191,7 @@ impl Discovery {
         let source = &known.source;
         let now = Utc::now();
         let before = known.listing.targets.clone();
-        known.view.trouble = match listed {
+        known.view.unread = match listed {
             Ok((targets, refused)) => {
                 (known.view.refused_count, known.view.refused) =
                     (refused.len(), refused.into_iter().take(REFUSED_SHOWN).collect());
@@ -204,9 +207,9 @@ impl Discovery {
             }
         };
         let text = listed_file::written(&source.id, known.listing.targets.values());
-        if text != known.written {
+        if *text != *known.written {
             tracing::info!(source = source.id, watched = known.listing.targets.len(), "the list changed");
-            known.written = text;
+            known.written = text.into();
         }
         self.keep(fleet, known).await;
         known.view.never_worked = self.never_worked(known, TimeDelta::zero(), now);
@@ -217,6 +220,11 @@ impl Discovery {
         view.gone = gone.map(|target| target.id.clone()).collect();
         view.held = listing.held.iter().flat_map(|held| held.missing.iter().cloned()).collect();
         view.held_since = listing.held.as_ref().and_then(|held| DateTime::from_timestamp(held.since, 0));
+        self.show(known);
+    }
+
+    /// Has pages and API say how it stands.
+    fn show(&self, known: &Known) {
         if self.listings.put(&known.source.id, known.view.clone()) {
             self.context.live.tell(LiveChange::Fleet);
         }
@@ -224,21 +232,28 @@ impl Discovery {
 
     /// Has the list on disk as it counts, whatever became of it there, and the file looked at where it was not.
     async fn keep(&self, fleet: &Fleet, known: &mut Known) {
-        let (path, text) = (self.path(fleet, &known.source), known.written.clone());
+        let (path, text) = (self.path(fleet, &known.source), Arc::clone(&known.written));
         let kept = tokio::task::spawn_blocking(move || {
             let is_there = std::fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes());
             if is_there { Ok(false) } else { put(&path, &text).map(|()| true) }
         });
         let folder = self.folder.join(&fleet.discovery.folder);
-        match kept.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
-            Ok(false) => {}
-            Ok(true) => self.look.notify_one(),
-            Err(error) => {
-                known.view.trouble = Some(format!(
-                    "its list cannot be kept in {}: {error}; `discover: {{ folder: … }}` names another folder",
-                    folder.display()
-                ));
+        let unkept = match kept.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            Ok(is_new) => {
+                if is_new {
+                    self.look.notify_one();
+                }
+                None
             }
+            Err(error) => Some(format!(
+                "its list cannot be kept in {}: {error}; until it can, what is in force stays as it is, edits of the \
+                 file as well; `discover: {{ folder: … }}` names another folder",
+                folder.display()
+            )),
+        };
+        if known.view.unkept != unkept {
+            known.view.unkept = unkept;
+            self.show(known);
         }
     }
 
@@ -270,10 +285,16 @@ impl Discovery {
     fn tell(&self, all: &BTreeMap<String, Known>) {
         let now = Utc::now();
         let held: Vec<String> = all.values().filter_map(|known| held_line(&known.source.id, &known.view)).collect();
-        let failing = all.values().filter(|known| now - known.good_at >= TROUBLE_AFTER || is_unkept(&known.view));
-        let failing: Vec<String> = failing
-            .filter_map(|known| Some(format!("{}: {}", known.source.id, known.view.trouble.as_ref()?)))
-            .collect();
+        // What cannot be kept is trouble at once: a start would know nothing of it.
+        let failing = all.values().filter(|known| now - known.good_at >= TROUBLE_AFTER || known.view.unkept.is_some());
+        let failing: Vec<String> =
+            failing.filter_map(|known| Some(format!("{}: {}", known.source.id, known.view.trouble()?))).collect();
+        if held.is_empty() && failing.is_empty() {
+            self.context.live.lower(LISTS);
+        } else {
+            let text = [held.as_slice(), &failing].concat().join("\n");
+            self.context.live.raise(Banner { kind: LISTS, text, since: now });
+        }
         let untried = all.values().filter_map(|known| {
             let ids = self.never_worked(known, NEVER_WORKED_AFTER, now);
             named(&ids).map(|ids| format!("{} lists {ids}", known.source.id))
@@ -305,11 +326,6 @@ fn change(before: &BTreeMap<String, Target>, after: &BTreeMap<String, Target>, a
         went: Ids::of(before.keys().filter(|id| !after.contains_key(*id))),
         stays: Ids::of(after.keys().filter(|id| is_gone(after, id) && !is_gone(before, id))),
     }
-}
-
-/// What cannot be kept is trouble at once: a start would know nothing of it.
-fn is_unkept(view: &ListingView) -> bool {
-    view.trouble.as_ref().is_some_and(|why| why.starts_with("its list cannot be kept"))
 }
 
 fn held_line(source: &str, view: &ListingView) -> Option<String> {

@@ -29,7 +29,9 @@ pub struct ListingView {
     /// When it was last read well, UTC; none: not since Serin started.
     pub read_at: Option<DateTime<Utc>>,
     /// Why it could not be read when that was tried last; none: it could.
-    pub trouble: Option<String>,
+    pub unread: Option<String>,
+    /// Why what is watched because of it could not be kept on disk when that was tried last; none: it could.
+    pub unkept: Option<String>,
     /// What came and went since Serin started, the newest first; [`CHANGES_MAX`] at most.
     pub changes: VecDeque<ListingChange>,
 }
@@ -73,6 +75,12 @@ impl Ids {
 }
 
 impl ListingView {
+    /// Why it could not be read or kept when that was tried last; none: it could.
+    pub fn trouble(&self) -> Option<String> {
+        let all: Vec<&str> = self.unkept.iter().chain(&self.unread).map(String::as_str).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+
     /// Takes down what a reading changed, unless it changed nothing.
     pub fn changed(&mut self, change: ListingChange) {
         if change.came.count + change.went.count + change.stays.count > 0 {
@@ -80,6 +88,15 @@ impl ListingView {
             self.changes.truncate(CHANGES_MAX);
         }
     }
+}
+
+/// Why what a list names no longer is not let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotLetGo {
+    /// It names all again, or somebody else let them go.
+    NothingHeld,
+    /// It lost more since.
+    More,
 }
 
 /// All of them, by the source's id.
@@ -110,15 +127,21 @@ impl Listings {
         self.views.lock().retain(|source, _| is_declared(source));
     }
 
-    /// Somebody lets go what a list names no longer; how many those are. None: nothing is held there.
-    pub fn accept(&self, source: &str) -> Option<usize> {
+    /// Somebody lets go what a list names no longer; how many those are. `seen`: how many were held when they saw it.
+    ///
+    /// # Errors
+    /// Where nothing is held there, or more than were seen: nobody lets go what they never saw.
+    pub fn accept(&self, source: &str, seen: Option<usize>) -> Result<usize, NotLetGo> {
         let held = self.views.lock().get(source).map_or(0, |view| view.held.len());
         if held == 0 {
-            return None;
+            return Err(NotLetGo::NothingHeld);
+        }
+        if seen.is_some_and(|seen| held > seen) {
+            return Err(NotLetGo::More);
         }
         self.accepted.lock().insert(source.to_owned());
         self.ask(source);
-        Some(held)
+        Ok(held)
     }
 
     /// Somebody wants a list read now.

@@ -424,6 +424,9 @@ impl LiveState {
     /// Sets or replaces the banner of a kind.
     pub fn raise(&self, banner: Banner) {
         let mut banners = self.banners.write();
+        if banners.iter().any(|other| (other.kind, &other.text) == (banner.kind, &banner.text)) {
+            return;
+        }
         banners.retain(|other| other.kind != banner.kind);
         banners.push(banner);
         drop(banners);

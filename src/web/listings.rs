@@ -1,13 +1,13 @@
 //! `/api/v1/discover`: how the lists of servers stand, and letting go what one of them names no longer.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::live::listings::{Ids, ListingChange, ListingView};
+use crate::live::listings::{Ids, ListingChange, ListingView, NotLetGo};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -65,6 +65,13 @@ pub(crate) struct IdsBody {
     count: usize,
 }
 
+/// What somebody saw before they let it go.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct AcceptQuery {
+    /// How many were held when they looked: where it is more by now, nothing is let go.
+    pub held: Option<usize>,
+}
+
 /// What somebody let go.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LetGo {
@@ -81,11 +88,15 @@ pub(crate) async fn list(State(state): State<WebState>) -> Json<ListingList> {
 pub(crate) async fn accept(
     State(state): State<WebState>,
     Path(source): Path<String>,
+    Query(asked): Query<AcceptQuery>,
 ) -> Result<(StatusCode, Json<LetGo>), Problem> {
     declared(&state, &source)?;
-    match state.listings.accept(&source) {
-        Some(let_go) => Ok((StatusCode::ACCEPTED, Json(LetGo { let_go }))),
-        None => Err(Problem::new(StatusCode::CONFLICT, "nothing of this list is held")),
+    match state.listings.accept(&source, asked.held) {
+        Ok(let_go) => Ok((StatusCode::ACCEPTED, Json(LetGo { let_go }))),
+        Err(NotLetGo::NothingHeld) => Err(Problem::new(StatusCode::CONFLICT, "nothing of this list is held")),
+        Err(NotLetGo::More) => {
+            Err(Problem::new(StatusCode::CONFLICT, "more are held by now than were seen: look again"))
+        }
     }
 }
 
@@ -103,6 +114,7 @@ pub(crate) fn declared(state: &WebState, source: &str) -> Result<(), Problem> {
 }
 
 fn body((source, view): (String, ListingView)) -> ListingBody {
+    let trouble = view.trouble();
     let ListingView {
         watched,
         gone,
@@ -112,7 +124,8 @@ fn body((source, view): (String, ListingView)) -> ListingBody {
         refused,
         refused_count,
         read_at,
-        trouble,
+        unread: _,
+        unkept: _,
         changes,
     } = view;
     let ids = |Ids { named, count }: Ids| IdsBody { named, count };

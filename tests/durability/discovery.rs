@@ -137,6 +137,33 @@ async fn the_last_good_list_outlives_errors_and_restarts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_cannot_be_kept_is_told_at_once_and_kept_as_soon_as_it_can() {
+    let (stage, mut file) = Stage::set(2).await;
+    file.monitors.truncate(1);
+    let (url, body, status) = list_server().await;
+    *body.lock() = list(&stage, [1]);
+    let discover =
+        discover(&format!("http_sd: {{ url: {url} }}")).replace("discover:\n", "discover:\n  folder: kept\n");
+    stage.write_text(&stage.text(&file).replace("monitors:\n", &discover));
+    let in_the_way = stage.folder.path().join("kept/prod.yaml.new");
+    std::fs::create_dir_all(&in_the_way).expect("a folder where a file should be");
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let said = serde_json::to_string(&received(&stage.ops, "serin.trouble", None).await).expect("JSON");
+    assert!(said.contains("list_unread") && said.contains("prod: its list cannot be kept in"), "{said}");
+    status.store(503, Ordering::Relaxed);
+    let has_both = |page: &str| page.contains("cannot be kept") && page.contains("answers HTTP 503");
+    stage.shown(address, "/api/v1/discover", "neither hides the other", has_both).await;
+    stage.shown(address, "/", "every page says so", |page| page.contains("the page of lists says more")).await;
+    std::fs::remove_dir(&in_the_way).expect("it goes");
+    received(&stage.ops, "serin.trouble_over", None).await;
+    let is_unread = |page: &str| !page.contains("cannot be kept") && page.contains("answers HTTP 503");
+    stage.shown(address, "/api/v1/discover", "and what remains is said", is_unread).await;
+    let is_up = |page: &str| page.contains("\"state\":\"up\"");
+    stage.shown(address, "/api/v1/monitors/prod-s1", "what it named is watched", is_up).await;
+    serin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
     let (stage, mut file) = Stage::set(1).await;
     file.rules = "{ availability: { after: 1000 } }";

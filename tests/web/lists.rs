@@ -7,6 +7,7 @@ use reqwest::{Method, StatusCode};
 use serin::domain::discovery::{Discovery, From, Source};
 use serin::domain::fleet::Fleet;
 use serin::live::listings::{Ids, ListingChange, ListingView, Listings};
+use tokio::process::Command;
 
 use crate::fixture;
 use crate::{ask, form, get};
@@ -48,8 +49,8 @@ pub(crate) fn stand(listings: &Listings, now: DateTime<Utc>) {
     let came = Ids::of(ids(0, 30).iter());
     prod.changed(ListingChange { at: now - TimeDelta::hours(3), came, went: Ids::default(), stays: Ids::default() });
     listings.put("prod", prod);
-    let trouble = Some("it answers HTTP 503".to_owned());
-    listings.put("lab", ListingView { watched: 4, trouble, ..ListingView::default() });
+    let unread = Some("it answers HTTP 503".to_owned());
+    listings.put("lab", ListingView { watched: 4, unread, ..ListingView::default() });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,15 +88,14 @@ async fn lists_say_what_waits_for_a_person_who_then_lets_go() {
     }
     assert!(!scraped.contains("serin_list_read_time_seconds{list=\"lab\"}"), "never read well");
     let rows = [
-        ("prod", "accept", "accepted", "What prod names no longer is let go"),
-        ("lab", "accept", "nothing", "Nothing of lab is held"),
-        ("lab", "read", "read", "lab is read now"),
+        ("prod", "accept", "24", "more", "prod lost more meanwhile, and nothing is let go"),
+        ("prod", "accept", "25", "accepted", "What prod names no longer is let go"),
+        ("lab", "accept", "25", "nothing", "Nothing of lab is held"),
+        ("lab", "read", "0", "read", "lab is read now"),
     ];
-    for (list, what, word, said) in rows {
-        let answer = form(ask(&running, Method::POST, &format!("/lists/{list}/{what}")), &[("actor", "Ada")])
-            .send()
-            .await
-            .unwrap();
+    for (list, what, held, word, said) in rows {
+        let fields = [("actor", "Ada"), ("held", held)];
+        let answer = form(ask(&running, Method::POST, &format!("/lists/{list}/{what}")), &fields).send().await.unwrap();
         assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{list} {what}");
         let to = answer.headers()["location"].to_str().unwrap().to_owned();
         assert_eq!(to, format!("/lists?said={word}&list={list}"));
@@ -108,4 +108,21 @@ async fn lists_say_what_waits_for_a_person_who_then_lets_go() {
     assert_eq!(nobody.status(), StatusCode::NOT_FOUND);
     let (_, page) = get(&running, "/lists?said=accepted&list=%3Cb%3Eevil").await;
     assert!(page.contains("What the list names no longer"), "an address says nothing of its own: {page}");
+}
+
+/// What the page offers, clicked.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium, Firefox and node; run with --ignored"]
+async fn what_the_page_offers_is_clicked_in_a_browser() {
+    let running = fixture::serve(None, fixture::fleet(&[])).await;
+    let plain = running.fleet.borrow().clone();
+    running.fleet.send_replace(std::sync::Arc::new(Fleet { discovery: declared(), ..(*plain).clone() }));
+    stand(&running.listings, Utc::now());
+    let mut node = Command::new("node");
+    node.args(["lists.mjs", &running.url, "../../target/pages"]);
+    node.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages")).kill_on_drop(true);
+    let status = tokio::time::timeout(Duration::from_mins(10), node.status()).await.expect("it ends").unwrap();
+    assert!(status.success(), "a button does not do what it says; see above");
+    assert_eq!(running.listings.accepted().into_iter().collect::<Vec<_>>(), ["prod"]);
+    assert_eq!(running.listings.asked().into_iter().collect::<Vec<_>>(), ["lab", "prod"]);
 }

@@ -2,7 +2,7 @@
 
 use schemars::SchemaGenerator;
 
-use crate::web::openapi::operation::{Operation, schema, text};
+use crate::web::openapi::operation::{Operation, number, schema, text};
 use crate::web::{audit, keys, listings};
 
 const OWNERS: (u16, &str) =
@@ -20,7 +20,15 @@ pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 7] {
         ),
         Operation {
             gives: vec![(202, "They go with the next reading.", Some(let_go))],
-            refuses: &[(404, "The file declares no source of this id."), (409, "Nothing of this list is held.")],
+            query: vec![(
+                "held",
+                "How many were held when this was decided; where it is more by now, nothing is let go.",
+                number(0),
+            )],
+            refuses: &[
+                (404, "The file declares no source of this id."),
+                (409, "Nothing of this list is held, or more than was said."),
+            ],
             ..Operation::post(
                 "/api/v1/discover/{source}/accept",
                 "accept_list",

@@ -11,7 +11,7 @@ use url::form_urlencoded;
 
 use crate::domain::discovery::{From, Source};
 use crate::domain::wording::as_written;
-use crate::live::listings::{Ids, ListingChange, ListingView};
+use crate::live::listings::{Ids, ListingChange, ListingView, NotLetGo};
 use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::format::Timestamp;
 use crate::web::forms;
@@ -97,6 +97,8 @@ pub(crate) struct ListsQuery {
 pub(crate) struct ListForm {
     #[serde(default)]
     actor: ClaimedName,
+    /// How many were held when the page was drawn.
+    held: Option<usize>,
 }
 
 pub(crate) async fn page(
@@ -145,6 +147,7 @@ fn part(source: &Source, place: String, view: ListingView) -> ListPart {
         }
     };
     ListPart {
+        trouble: view.trouble(),
         id: source.id.clone(),
         place,
         from,
@@ -157,7 +160,6 @@ fn part(source: &Source, place: String, view: ListingView) -> ListPart {
         changes: view.changes.iter().map(change).collect(),
         held,
         refused: view.refused,
-        trouble: view.trouble,
     }
 }
 
@@ -172,12 +174,13 @@ pub(crate) async fn accept(
         return (problem.status, problem.detail).into_response();
     }
     let actor = form.actor.of(&visit);
-    let said = match state.listings.accept(&source) {
-        Some(count) => {
+    let said = match state.listings.accept(&source, form.held) {
+        Ok(count) => {
             tracing::info!(source, count, actor, "somebody lets go what the list names no longer");
             "accepted"
         }
-        None => "nothing",
+        Err(NotLetGo::NothingHeld) => "nothing",
+        Err(NotLetGo::More) => "more",
     };
     back(&actor, said, &source)
 }
@@ -204,6 +207,7 @@ fn back(actor: &str, said: &str, source: &str) -> Response {
 fn said(word: &str, list: &str) -> Option<String> {
     Some(match word {
         "accepted" => format!("What {list} names no longer is let go; what fails is watched until it recovers."),
+        "more" => format!("{list} lost more meanwhile, and nothing is let go: look again."),
         "nothing" => format!("Nothing of {list} is held any more."),
         "read" => format!("{list} is read now."),
         _ => return None,
