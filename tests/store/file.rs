@@ -165,6 +165,7 @@ async fn a_database_of_the_version_before_answers_the_same() {
         "DROP INDEX deliveries_sent",
         "ALTER TABLE deliveries DROP COLUMN group_key",
         "ALTER TABLE deliveries DROP COLUMN batch",
+        "ALTER TABLE deliveries DROP COLUMN lease_by",
         "DROP TABLE api_keys",
         "DROP TABLE audit",
         "DROP INDEX incidents_of_monitor_by_end",

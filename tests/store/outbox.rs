@@ -9,8 +9,9 @@ use serin::store::read::ledger::DeliveryFilter;
 use serin::store::values::change_set::{ChangeSet, Outgoing};
 use serin::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, TriedDelivery};
 use serin::store::write::outbox::LEASE;
+use sqlx::Connection as _;
 
-use crate::{Place, at, claimed, incident, outgoing, saying, wide};
+use crate::{Place, at, claimed, incident, outgoing, saying, stranger, wide};
 
 /// How a try of everything in a claim ended.
 pub(crate) fn ended(
@@ -273,6 +274,26 @@ fn a_death_between_claim_and_record_repeats_the_same_bytes() {
         assert_eq!(store.backlog(Utc::now()).await.expect("backlog").pending, 0, "a yes ends it");
         store.close().await;
     });
+}
+
+#[tokio::test]
+async fn a_start_takes_back_what_it_had_lent_and_leaves_others_theirs() {
+    let place = Place::new();
+    let store = place.open().await;
+    let promised = vec![outgoing("n1", None, 1, &[("oncall", None)]), outgoing("n2", None, 1, &[("mail", None)])];
+    store.commit(saying(promised)).await.expect("committed");
+    assert_eq!(claimed(&store, at(0)).await.0.len(), 2);
+    store.close().await;
+    let mut others = stranger(&place.path()).await;
+    let taken = sqlx::query("UPDATE deliveries SET lease_by = 'other' WHERE receiver = 'mail' AND lease_by = 'local'");
+    assert_eq!(taken.execute(&mut others).await.expect("written").rows_affected(), 1);
+    others.close().await.expect("closed");
+    let store = place.open().await;
+    let mine = claimed(&store, at(1)).await.1;
+    assert_eq!(mine.iter().map(|claim| claim.receiver.as_str()).collect::<Vec<_>>(), ["oncall"], "its own, at once");
+    let theirs = claimed(&store, at(0) + LEASE).await.1;
+    assert_eq!(theirs.iter().map(|claim| claim.receiver.as_str()).collect::<Vec<_>>(), ["mail"], "and theirs in time");
+    store.close().await;
 }
 
 #[tokio::test]

@@ -31,32 +31,32 @@ static ASKS: Rows = Rows::new(
     " ON CONFLICT (started_at, monitor, location, position) DO NOTHING",
 );
 static SOURCES: Rows = Rows::new(
-    "INSERT INTO sources (id, name) VALUES ",
-    2,
+    "INSERT INTO sources (name) VALUES ",
+    1,
     " ON CONFLICT (name) DO UPDATE SET doomed_at = NULL RETURNING id, name",
 );
 static TEXTS: Rows =
     Rows::new("INSERT INTO texts (source, bytes, begins) VALUES ", 3, " ON CONFLICT (source) DO NOTHING");
 static LISTS: Rows = Rows::new(
-    "INSERT INTO ranked_lists (id, sources) VALUES ",
-    2,
+    "INSERT INTO ranked_lists (sources) VALUES ",
+    1,
     " ON CONFLICT (sources) DO UPDATE SET doomed_at = NULL RETURNING id, sources",
 );
 static CANARIES: Rows = Rows::new(
-    "INSERT INTO canary_names (id, name) VALUES ",
-    2,
+    "INSERT INTO canary_names (name) VALUES ",
+    1,
     " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name",
 );
 static CONFIGS: Rows = Rows::new(
-    "INSERT INTO config_versions (number, hash, file, loaded_at, source) VALUES ",
-    2,
+    "INSERT INTO config_versions (hash, file, loaded_at, source) VALUES ",
+    1,
     " ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING number, hash",
 )
-.with_row("(?, ?, '', 0, '')");
+.with_row("(?, '', 0, '')");
 
 static LOCKS: Rows = Rows::new(
-    "INSERT INTO locks (number, hash) VALUES ",
-    2,
+    "INSERT INTO locks (hash) VALUES ",
+    1,
     " ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING number, hash",
 );
 
@@ -77,15 +77,11 @@ pub(in crate::store) struct Names {
 }
 
 impl Names {
-    /// Reads where the numbers go on.
-    pub(in crate::store) async fn load(connection: &mut SqliteConnection) -> Result<Self, sqlx::Error> {
-        let sources = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM sources", &SOURCES).await?;
-        let lists = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM ranked_lists", &LISTS).await?;
-        let configs =
-            Interned::load(connection, "SELECT COALESCE(MAX(number), 0) FROM config_versions", &CONFIGS).await?;
-        let locks = Interned::load(connection, "SELECT COALESCE(MAX(number), 0) FROM locks", &LOCKS).await?;
-        let canaries = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM canary_names", &CANARIES).await?;
-        Ok(Self { sources, lists, configs, locks, canaries, texts: Arc::default(), fresh_texts: Vec::new() })
+    /// None is known yet.
+    pub(in crate::store) fn new() -> Self {
+        let [sources, lists, configs, locks, canaries] =
+            [&SOURCES, &LISTS, &CONFIGS, &LOCKS, &CANARIES].map(Interned::by);
+        Self { sources, lists, configs, locks, canaries, texts: Arc::default(), fresh_texts: Vec::new() }
     }
 
     /// The number of a file's hash.

@@ -163,13 +163,12 @@ pub(in crate::store) async fn give_back(
     incident: &str,
     actor: &str,
     now: DateTime<Utc>,
-    next_event: &mut i64,
 ) -> Result<bool, sqlx::Error> {
     if !lapse(connection, incident, None).await? {
         return Ok(false);
     }
     let row = said(incident, actor, ("given_back", format!("un-acknowledged by {actor}")), now);
-    timeline(connection, &row, next_event).await?;
+    timeline(connection, &row).await?;
     action(connection, actor, "give_back", incident, now).await?;
     Ok(true)
 }
@@ -180,7 +179,6 @@ pub(in crate::store) async fn acknowledge(
     incident: &str,
     actor: &str,
     now: DateTime<Utc>,
-    next_event: &mut i64,
 ) -> Result<bool, sqlx::Error> {
     let taken = sqlx::query(
         "UPDATE incidents SET acknowledged_by = $2, acknowledged_at = $3 \
@@ -195,7 +193,7 @@ pub(in crate::store) async fn acknowledge(
         return Ok(false);
     }
     let row = said(incident, actor, ("acknowledged", format!("acknowledged by {actor}")), now);
-    timeline(connection, &row, next_event).await?;
+    timeline(connection, &row).await?;
     action(connection, actor, "acknowledge", incident, now).await?;
     Ok(true)
 }

@@ -22,7 +22,6 @@ use crate::store::write::listing::blob;
 pub(in crate::store) async fn decide(
     connection: &mut SqliteConnection,
     records: &[&ChangeSet],
-    next_event: &mut i64,
 ) -> Result<(), sqlx::Error> {
     for row in latest_states(records) {
         signal(connection, row).await?;
@@ -41,7 +40,7 @@ pub(in crate::store) async fn decide(
             hold(connection, row).await?;
         }
         for row in &record.timeline {
-            timeline(connection, row, next_event).await?;
+            timeline(connection, row).await?;
         }
         for outgoing in &record.outbox {
             enqueue::promise(connection, outgoing).await?;
@@ -210,10 +209,8 @@ async fn let_go(connection: &mut SqliteConnection, incident: &str, ended_at: i64
 pub(in crate::store) async fn timeline(
     connection: &mut SqliteConnection,
     row: &TimelineRow,
-    next_event: &mut i64,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO incident_events (seq, incident, at, kind, actor, text) VALUES ($1, $2, $3, $4, $5, $6)")
-        .bind(*next_event)
+    sqlx::query("INSERT INTO incident_events (incident, at, kind, actor, text) VALUES ($1, $2, $3, $4, $5)")
         .bind(&row.incident)
         .bind(row.at.timestamp_micros())
         .bind(&row.kind)
@@ -221,7 +218,6 @@ pub(in crate::store) async fn timeline(
         .bind(&row.text)
         .execute(connection)
         .await?;
-    *next_event += 1;
     Ok(())
 }
 

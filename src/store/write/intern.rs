@@ -1,9 +1,9 @@
 //! Texts that repeat day after day (sources, ranked lists, hashes of files), kept once and named by a number.
 //!
-//! The writer hands the numbers out and remembers the ones in use; what it does not remember it
-//! asks the table for. Numbers may have gaps: one handed out in a commit that failed is not used again.
+//! The database hands the numbers out, to however many that write; each remembers the ones it uses, and asks the table
+//! for the rest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use sqlx::{Row, SqliteConnection};
 
@@ -17,21 +17,15 @@ const REMEMBERED_MAX: usize = 20_000;
 #[derive(Debug)]
 pub(in crate::store) struct Interned {
     insert: &'static Rows,
-    next: i64,
     known: HashMap<String, i64>,
     /// Of the running transaction: on disk only once it is committed.
     fresh: HashMap<String, i64>,
 }
 
 impl Interned {
-    /// Numbers go on from the greatest one in use, which `greatest` selects; `insert` writes a row of number and text.
-    pub(in crate::store) async fn load(
-        connection: &mut SqliteConnection,
-        greatest: &'static str,
-        insert: &'static Rows,
-    ) -> Result<Self, sqlx::Error> {
-        let greatest: i64 = sqlx::query(greatest).fetch_one(connection).await?.try_get(0)?;
-        Ok(Self { insert, next: greatest + 1, known: HashMap::new(), fresh: HashMap::new() })
+    /// `insert` writes a text, where it is not there, and answers with its number and itself.
+    pub(in crate::store) fn by(insert: &'static Rows) -> Self {
+        Self { insert, known: HashMap::new(), fresh: HashMap::new() }
     }
 
     /// Sees to it that every text has a number.
@@ -40,14 +34,11 @@ impl Interned {
         connection: &mut SqliteConnection,
         texts: impl Iterator<Item = &str>,
     ) -> Result<(), sqlx::Error> {
-        let unknown: HashSet<&str> = texts.filter(|text| self.get(text).is_none()).collect();
-        let missing: Vec<(i64, &str)> = (self.next..).zip(unknown).collect();
-        self.next += i64::try_from(missing.len()).unwrap_or_default();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let rows =
-            self.insert.fetch(connection, &missing, |query, (number, text)| query.bind(*number).bind(*text)).await?;
+        let mut unknown: Vec<&str> = texts.filter(|text| self.get(text).is_none()).collect();
+        // In one order for all who write: two that wait for each other's rows would wait for ever.
+        unknown.sort_unstable();
+        unknown.dedup();
+        let rows = self.insert.fetch(connection, &unknown, |query, text| query.bind(*text)).await?;
         for row in rows {
             self.fresh.insert(row.try_get(1)?, row.try_get(0)?);
         }

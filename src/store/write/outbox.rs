@@ -2,7 +2,7 @@
 //!
 //! A promise is made (`promise`) in the transaction of the decision it tells of, so neither is
 //! there without the other. It is claimed by a conditional update that lends it out for [`LEASE`];
-//! should the trier die, it is anybody's again after that, and at once after a new start. It is
+//! should the trier die, it is anybody's again after that, and at once after its new start. It is
 //! marked done *after* the send: delivery is at least once, and a repeat carries the same id and bytes.
 //!
 //! Within an order key (incident and receiver) only the first unfinished promise may be claimed. Claiming, handing back and
@@ -20,7 +20,7 @@ use crate::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, Toge
 use crate::store::values::column::{new_id, timestamp, timestamp_from, word};
 use crate::store::values::error::StoreError;
 use crate::store::write::enqueue::wake;
-use crate::store::write::together::{self, Lead, hold_up};
+use crate::store::write::together::{self, Lead, Lending, hold_up};
 
 /// How long a claim holds: three times the 10 s an attempt may take, so that it never ends under one.
 pub const LEASE: TimeDelta = TimeDelta::seconds(30);
@@ -94,9 +94,10 @@ impl Readers {
     }
 }
 
-/// Lends out what is due; see `Store::claim`.
+/// Lends out to a node what is due; see `Store::claim`.
 pub(in crate::store) async fn claim(
     connection: &mut SqliteConnection,
+    by: &str,
     now: DateTime<Utc>,
     claiming: &Claiming,
 ) -> Result<Vec<Claim>, StoreError> {
@@ -117,10 +118,10 @@ pub(in crate::store) async fn claim(
     }
     // The longest due first, so that many receivers that hang do not starve the last of the alphabet.
     due.sort();
-    let lease = new_id(now);
+    let lending = Lending { lease: &new_id(now), by, until: now + LEASE };
     let mut claims = Vec::new();
     for (_, id) in due.into_iter().take(claiming.limit) {
-        claims.extend(lend(connection, (&id, &lease), claiming, now).await?);
+        claims.extend(lend(connection, (&id, lending), claiming, now).await?);
     }
     Ok(claims)
 }
@@ -149,11 +150,14 @@ async fn due_for(
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-/// Takes back what was lent out when we died: the lock on the file says that nobody is still at it.
-pub(in crate::store) async fn take_back(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE state = 'pending' AND lease_until > 0")
-        .execute(connection)
-        .await?;
+/// Takes back what a node that starts had lent out when it died. What others have is free when their time is over.
+pub(in crate::store) async fn take_back(connection: &mut SqliteConnection, by: &str) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE state = 'pending' AND lease_until > 0 AND lease_by = $1",
+    )
+    .bind(by)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
@@ -193,20 +197,20 @@ pub(in crate::store) async fn reckon_anew(
 
 async fn lend(
     connection: &mut SqliteConnection,
-    (id, lease): (&str, &str),
+    (id, lending): (&str, Lending<'_>),
     claiming: &Claiming,
     now: DateTime<Utc>,
 ) -> Result<Option<Claim>, StoreError> {
-    let until = now + LEASE;
     let row = sqlx::query(
-        "UPDATE deliveries SET lease = $2, lease_until = $3 WHERE id = $1 AND state = 'pending' AND lease_until <= $4 \
+        "UPDATE deliveries SET lease = $2, lease_until = $3, lease_by = $5 WHERE id = $1 AND state = 'pending' AND lease_until <= $4 \
          RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), \
          receiver, fallback, severity, lease, tries, promised_at, attempts > tries, group_key, batch",
     )
     .bind(id)
-    .bind(lease)
-    .bind(until.timestamp_micros())
+    .bind(lending.lease)
+    .bind(lending.until.timestamp_micros())
     .bind(now.timestamp_micros())
+    .bind(lending.by)
     .fetch_optional(&mut *connection)
     .await?;
     let Some(row) = row else { return Ok(None) };
@@ -214,7 +218,7 @@ async fn lend(
     let (group_key, batch): (&str, Option<&str>) = (row.try_get(10)?, row.try_get(11)?);
     if !group_key.is_empty() && claiming.people.contains(&claim.receiver) {
         let lead = Lead { delivery: id, receiver: &claim.receiver, group_key, batch };
-        let (id, others) = together::gather(connection, lead, (lease, until), (&claiming.busy_ids(), now)).await?;
+        let (id, others) = together::gather(connection, lead, lending, (&claiming.busy_ids(), now)).await?;
         claim.together = Some(Together { id, key: group_key.to_owned(), others });
     }
     for delivery in claim.deliveries() {

@@ -18,6 +18,16 @@ const TOGETHER_MAX: u32 = 500;
 /// Where places are taken by tries in flight: their ends are near.
 const SOON: TimeDelta = TimeDelta::seconds(1);
 
+/// Under what promises are lent out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lending<'a> {
+    /// The proof of the claim.
+    pub lease: &'a str,
+    /// The node that claims.
+    pub by: &'a str,
+    pub until: DateTime<Utc>,
+}
+
 /// The promise that was claimed first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lead<'a> {
@@ -32,7 +42,7 @@ pub(super) struct Lead<'a> {
 pub(super) async fn gather(
     connection: &mut SqliteConnection,
     lead: Lead<'_>,
-    (lease, until): (&str, DateTime<Utc>),
+    lending: Lending<'_>,
     (busy, now): (&str, DateTime<Utc>),
 ) -> Result<(String, Vec<Companion>), StoreError> {
     let batch = match lead.batch {
@@ -40,16 +50,17 @@ pub(super) async fn gather(
         None => begin(connection, lead, busy, now).await?,
     };
     let rows = sqlx::query(
-        "UPDATE deliveries SET lease = $2, lease_until = $3 WHERE batch = $1 AND state = 'pending' AND id <> $4 \
+        "UPDATE deliveries SET lease = $2, lease_until = $3, lease_by = $7 WHERE batch = $1 AND state = 'pending' AND id <> $4 \
          AND lease_until <= $5 AND id NOT IN (SELECT value FROM json_each($6)) \
          RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), severity, fallback",
     )
     .bind(&batch)
-    .bind(lease)
-    .bind(until.timestamp_micros())
+    .bind(lending.lease)
+    .bind(lending.until.timestamp_micros())
     .bind(lead.delivery)
     .bind(now.timestamp_micros())
     .bind(busy)
+    .bind(lending.by)
     .fetch_all(connection)
     .await?;
     let mut companions = rows.iter().map(companion).collect::<Result<Vec<_>, _>>()?;

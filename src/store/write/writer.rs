@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tokio::sync::mpsc;
 
 use crate::store::file::held::{DatabaseLock, Held};
@@ -38,6 +38,8 @@ use crate::store::write::silence;
 use crate::store::write::transcript;
 use crate::store::write::work::{CommitAnswer, Work, WriteJob};
 
+/// The node that a file's one Serin is.
+const NODE: &str = "local";
 /// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).
 const PAGES_MAX: u32 = 4_294_967_294;
 
@@ -50,7 +52,6 @@ pub(in crate::store) struct Writer {
     /// Where the rows of beats stand, and what the running transaction changes of it.
     rows: Arc<BeatRows>,
     row_changes: RowChanges,
-    next_event: i64,
     /// Beats that started before this, in microseconds, are late: their hour is being sealed, or is.
     late_before: i64,
     page_limit: u32,
@@ -64,21 +65,16 @@ pub(in crate::store) struct Writer {
 #[derive(Debug)]
 pub(in crate::store) struct WriterStart {
     names: Names,
-    next_event: i64,
     late_before: i64,
 }
 
 impl WriterStart {
-    /// Reads it, and takes back what the Serin before had lent out.
+    /// Reads it, and takes back what the Serin before had lent out: the lock on the file says that it is gone.
     pub(in crate::store) async fn read(connection: &mut SqliteConnection) -> Result<Self, StoreError> {
-        let names = Names::load(connection).await?;
-        outbox::take_back(connection).await?;
-        let last_event: i64 = sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM incident_events")
-            .fetch_one(&mut *connection)
-            .await?
-            .try_get(0)?;
+        let names = Names::new();
+        outbox::take_back(connection, NODE).await?;
         let late_before = packs::sealing(connection).await?.begun_until.timestamp_micros();
-        Ok(Self { names, next_event: last_event + 1, late_before })
+        Ok(Self { names, late_before })
     }
 
     /// Which texts are kept, for those who have one to keep.
@@ -96,14 +92,13 @@ impl Writer {
         (held, place): (Held, Arc<DatabaseLock>),
         signals: Signals,
     ) -> Self {
-        let WriterStart { names, next_event, late_before } = begun;
+        let WriterStart { names, late_before } = begun;
         Self {
             database,
             connection: Some(connection),
             names,
             rows,
             row_changes: RowChanges::default(),
-            next_event,
             late_before,
             page_limit: PAGES_MAX,
             signals,
@@ -291,7 +286,7 @@ impl Writer {
     async fn put(&mut self, connection: &mut SqliteConnection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
         append(connection, &mut self.names, records).await?;
         seal::note_late(connection, self.late_before, records).await?;
-        decide(connection, records, &mut self.next_event).await?;
+        decide(connection, records).await?;
         keep(connection, records).await?;
         listing::note(connection, records).await?;
         transcript::keep(connection, records).await?;
@@ -308,7 +303,9 @@ impl Writer {
         work: Work,
     ) -> Result<Result<CommitAnswer, StoreError>, StoreError> {
         let answer = match work {
-            Work::Claim { now, claiming } => CommitAnswer::Claims(outbox::claim(connection, now, &claiming).await?),
+            Work::Claim { now, claiming } => {
+                CommitAnswer::Claims(outbox::claim(connection, NODE, now, &claiming).await?)
+            }
             Work::Attempted(attempted) => {
                 outbox::attempted(connection, &attempted).await?;
                 CommitAnswer::Done
@@ -331,12 +328,11 @@ impl Writer {
             }
             Work::GiveUp { delivery, now } => CommitAnswer::Changed(outbox::give_up(connection, &delivery, now).await?),
             Work::Acknowledge { incident, actor, now } => {
-                let changed =
-                    config_history::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
+                let changed = config_history::acknowledge(connection, &incident, &actor, now).await?;
                 CommitAnswer::Changed(changed)
             }
             Work::GiveBack { incident, actor, now } => {
-                let given = config_history::give_back(connection, &incident, &actor, now, &mut self.next_event).await?;
+                let given = config_history::give_back(connection, &incident, &actor, now).await?;
                 CommitAnswer::Changed(given)
             }
             Work::LinkKey => CommitAnswer::Key(config_history::link_key(connection).await?),
