@@ -7,6 +7,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use url::form_urlencoded;
 
 use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::misleading::misleading;
 
 /// Characters of one line of evidence: a page shows it whole, and a server cannot fill the database with it.
 pub const DETAIL_CHARS_MAX: usize = 300;
@@ -248,15 +249,6 @@ pub fn readable(bytes: &[u8]) -> String {
 /// Most of what any text is made of: neither white space nor misleading, and told by two comparisons.
 const fn is_plain(c: char) -> bool {
     matches!(c, '!'..='~')
-}
-
-/// Control characters, and those that make text read in another order than it is written.
-fn misleading(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}'
-        )
 }
 
 /// A tool's name as it is kept.

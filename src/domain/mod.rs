@@ -21,6 +21,7 @@ pub mod grouping;
 pub mod route;
 pub mod recurrence;
 pub mod maintenance;
+pub(crate) mod misleading;
 pub mod drills;
 pub mod status_page;
 pub mod discovery;

@@ -26,7 +26,7 @@ fn discover(from: &str) -> String {
 fn list(stage: &Stage, servers: impl IntoIterator<Item = usize>) -> String {
     let group = |server: usize| {
         let url = stage.servers[server].url("/mcp");
-        json!({ "targets": [url], "labels": { "__id__": format!("s{server}"), "env": "test" } })
+        json!({ "targets": [url], "labels": { "__id__": format!("s{server}"), "env": "test", "discovered": "another" } })
     };
     serde_json::Value::Array(servers.into_iter().map(group).collect()).to_string()
 }

@@ -140,8 +140,8 @@ fn listed<'n, 'a>(
         NodeValue::Scalar { text, .. } => text.parse().ok(),
         _ => None,
     });
-    // By which it is found, grouped and routed; a list that says so itself is believed.
-    read.labels.entry(LABEL.to_owned()).or_insert_with(|| source.id.clone());
+    // By which it is found, grouped and routed, whatever a list says of itself.
+    read.labels.insert(LABEL.to_owned(), source.id.clone());
     let allow_private = source.allow_private.clone();
     read.discovered = Some(Box::new(Discovered { source: source.id.clone(), gone_since, allow_private }));
     let runbooks = fields.get("runbooks").map(|entry| runbooks::of_monitor(checker, &what, entry));

@@ -5,6 +5,7 @@ use url::Url;
 
 use crate::domain::discovery::Source;
 use crate::domain::discovery::relabel::{Labels, relabelled};
+use crate::domain::misleading::misleading;
 
 /// Host and port, as lists name a server; a whole URL is taken as well.
 pub const ADDRESS: &str = "__address__";
@@ -52,13 +53,14 @@ pub fn target(source: &Source, listed: Labels) -> Result<Option<Target>, String>
     }
     let named = labels.get(ID).map_or_else(|| place(&url), Clone::clone);
     let id = id(&source.id, &named);
-    let name = labels.get(NAME).filter(|name| !name.trim().is_empty()).cloned();
+    let name = labels.get(NAME).map(|name| legible(name)).filter(|name| !name.trim().is_empty());
     let own: Labels = labels.into_iter().filter(|(name, _)| !name.starts_with("__")).collect();
     if own.len() > LABELS_MAX {
         return Err(format!("it has {} labels, and a monitor {LABELS_MAX} at most: drop some by `relabel`", own.len()));
     }
     let mut labels = Labels::new();
     for (name, value) in own {
+        let value = legible(&value);
         plain("a label's value", &value, LABEL_CHARS_MAX)?;
         labels.insert(label(&name)?, value);
     }
@@ -142,9 +144,14 @@ fn plain(what: &str, text: &str, chars_max: usize) -> Result<(), String> {
     Err(format!("{what} {} {why}", shown(text)))
 }
 
+/// Without what is not seen: it would do no harm in a title, such as a joined emoji, and does where it turns what follows.
+fn legible(text: &str) -> String {
+    text.chars().filter(|c| c.is_control() || !misleading(*c)).collect()
+}
+
 fn shown(text: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 80;
-    let cut: String = text.chars().take(SHOWN_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let cut: String = text.chars().take(SHOWN_CHARS_MAX).map(|c| if misleading(c) { ' ' } else { c }).collect();
     format!("'{cut}'")
 }
 
@@ -254,6 +261,17 @@ mod tests {
             assert!(why.contains(expected), "{sentence}: {why}");
             assert!(!why.contains(char::is_control), "{sentence}: {why}");
         }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_left_out_of_what_people_read() {
+        let pairs =
+            [(ADDRESS, "a"), (NAME, "Docs \u{202e}gnp\u{2066}"), ("team", "\u{feff}ops \u{1f469}\u{200d}\u{1f4bb}")];
+        let seen = target(&source(&[]), listed(&pairs)).unwrap().unwrap();
+        assert_eq!(seen.name.as_deref(), Some("Docs gnp"));
+        assert_eq!(seen.labels["team"], "ops \u{1f469}\u{1f4bb}");
+        let why = target(&source(&["b"]), listed(&[(ADDRESS, "a/\u{202e}x/{b}")])).unwrap_err();
+        assert!(!why.contains('\u{202e}'), "{why}");
     }
 
     #[test]
