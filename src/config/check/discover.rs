@@ -133,7 +133,8 @@ fn source<'n, 'a>(
         );
     }
     let template = fields.get("monitor").and_then(|entry| template(checker, what, entry, hosts.is_empty()));
-    let single = fields.get("monitors").map(|entry| single(checker, what, entry, hosts.is_empty())).unwrap_or_default();
+    let single = fields.get("monitors").map(|entry| single(checker, (what, id.as_deref()), entry, hosts.is_empty()));
+    let single = single.unwrap_or_default();
     let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
     let has_one = |fields: &Fields<'_, '_>| CREDENTIALS.iter().any(|key| fields.get(key).is_some());
     let has_credential = template.iter().chain(single.values()).any(has_one);
@@ -249,7 +250,7 @@ fn template<'n, 'a>(
 /// What single servers have besides, by the ids of their monitors.
 fn single<'n, 'a>(
     checker: &mut Checker<'_>,
-    what: &str,
+    (what, source): (&str, Option<&str>),
     entry: &'n MapEntry<'a>,
     is_any_host: bool,
 ) -> HashMap<String, Fields<'n, 'a>> {
@@ -265,7 +266,14 @@ fn single<'n, 'a>(
     for item in items.iter().take(SINGLE_MAX) {
         let Some(fields) = checker.fields(Checker::named("monitor", item).as_str(), item, "monitors") else { continue };
         of_the_list(checker, fields, is_any_host);
-        found.extend(monitors::identity(checker, fields, &mut places).map(|id| (id, fields)));
+        let Some(id) = monitors::identity(checker, fields, &mut places) else { continue };
+        let prefix = source.map(|source| format!("{source}-")).unwrap_or_default();
+        if !id.starts_with(&prefix) {
+            let message = format!("{what} never lists a monitor {}", quoted(&id));
+            let help = format!("ids of its monitors begin with {}", quoted(&prefix));
+            checker.report(Diagnostic::new(item.place, message).help(help));
+        }
+        found.insert(id, fields);
     }
     checker.asked = asked;
     found

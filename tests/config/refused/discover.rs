@@ -17,7 +17,7 @@ const HTTP: &str = "http_sd: { url: https://sd.example.org/ }";
 #[test]
 fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
     let rows = [
-        ("id: prod".to_owned(), "no list", "has no 'http_sd'"),
+        ("every: 60s".to_owned(), "no list", "has no 'http_sd'"),
         (format!("{HTTP}, file_sd: [a.json]"), "two lists", "has two lists => make two sources of it"),
         ("file_sd: []".to_owned(), "no files", "'file_sd' names nothing"),
         (format!("{HTTP}, relabel: [{{ regex: \"(\" }}]"), "no pattern", "is no pattern"),
@@ -45,18 +45,23 @@ fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
             "strangers' too => add `hosts`",
         ),
         (format!("{HTTP}, monitors: [{{ every: 30s }}]"), "a single one that is none", "a monitor has no 'id'"),
-        (format!("{HTTP}, monitors: [{{ id: p-a }}, {{ id: p-a }}]"), "a single one twice", "declared twice"),
-        (format!("{HTTP}, monitors: [{{ id: p-a, evry: 5s }}]"), "a key that is none", "did you mean 'every'?"),
-        (format!("{HTTP}, monitors: [{{ id: p-a, every: 5 }}]"), "a value that is none", "needs its unit"),
-        (format!("{HTTP}, monitors: [{{ id: p-a, url: https://a }}]"), "an address", "is what the list says"),
         (
-            format!("{HTTP}, monitors: [{{ id: p-a, auth: {{ bearer: \"${{env:LONG_SECRET}}\" }} }}]"),
+            format!("{HTTP}, monitors: [{{ id: p-a, every: 30s }}]"),
+            "an id that no server of it gets",
+            "never lists a monitor 'p-a' => ids of its monitors begin with 'prod-'",
+        ),
+        (format!("{HTTP}, monitors: [{{ id: prod-a }}, {{ id: prod-a }}]"), "a single one twice", "declared twice"),
+        (format!("{HTTP}, monitors: [{{ id: prod-a, evry: 5s }}]"), "a key that is none", "did you mean 'every'?"),
+        (format!("{HTTP}, monitors: [{{ id: prod-a, every: 5 }}]"), "a value that is none", "needs its unit"),
+        (format!("{HTTP}, monitors: [{{ id: prod-a, url: https://a }}]"), "an address", "is what the list says"),
+        (
+            format!("{HTTP}, monitors: [{{ id: prod-a, auth: {{ bearer: \"${{env:LONG_SECRET}}\" }} }}]"),
             "a credential for any host",
             "add `hosts`",
         ),
     ];
     for (source, sentence, expected) in rows {
-        let text = with(&source.replace("id: prod", "every: 60s"));
+        let text = with(&source);
         let said = lines(&faults(&text));
         assert!(said.iter().any(|line| line.contains(expected)), "{sentence}: {said:#?}");
         assert!(said.iter().all(|line| line.starts_with("4:")), "{sentence}: each at its place: {said:#?}");
