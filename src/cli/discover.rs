@@ -80,11 +80,18 @@ async fn list(args: ListArgs) -> anyhow::Result<ExitCode> {
 
 async fn accept(args: SourceArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
-    let answer = remote.post(&format!("/discover/{}/accept", args.source), &json!({})).await?;
+    // What is let go is what is named here, and nothing that was lost meanwhile.
+    let listed = remote.get("/discover").await?;
+    ensure!(listed.status < 300, "{}", listed.error());
+    let sources = listed.body["sources"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let source = sources.iter().find(|source| source["source"] == args.source.as_str()).unwrap_or(&Value::Null);
+    let mark = source["held_mark"].as_str().map(|mark| format!("?held_mark={mark}")).unwrap_or_default();
+    let answer = remote.post(&format!("/discover/{}/accept{mark}", args.source), &json!({})).await?;
     ensure!(answer.status == 202, "{}", answer.error());
     let count = answer.body["let_go"].as_u64().unwrap_or_default();
     let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "monitor", "monitors");
-    anstream::println!("{count} of {} let go; those that fail are watched until they recover", args.source);
+    let named = listed_names(&names_of(source, "held"));
+    anstream::println!("{count} of {} let go ({named}); those that fail are watched until they recover", args.source);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,15 +102,20 @@ async fn read(args: SourceArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn names_of<'s>(source: &'s Value, key: &str) -> Vec<&'s str> {
+    source[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The first of some names, and how many more.
+fn listed_names(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMED_MAX);
+    let first = names[..names.len().min(NAMED_MAX)].join(", ");
+    if more == 0 { first } else { format!("{first} and {more} more") }
+}
+
 /// One source, worst first.
 fn told(source: &Value) -> String {
-    let names =
-        |key: &str| -> Vec<&str> { source[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
-    let listed = |names: &[&str]| {
-        let more = names.len().saturating_sub(NAMED_MAX);
-        let first = names[..names.len().min(NAMED_MAX)].join(", ");
-        if more == 0 { first } else { format!("{first} and {more} more") }
-    };
+    let (names, listed) = (|key: &str| names_of(source, key), listed_names);
     let id = source["source"].as_str().unwrap_or_default();
     let read = if source["read_at"].is_null() {
         "not read yet".to_owned()

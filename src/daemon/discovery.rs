@@ -102,9 +102,9 @@ impl Discovery {
             self.context.live.metrics().turn(NAME, Utc::now());
             let fleet = fleets.borrow_and_update().clone();
             self.declared(&fleet, &mut all).await;
-            for id in self.listings.accepted() {
+            for (id, seen) in self.listings.accepted() {
                 let Some(known) = all.get_mut(&id) else { continue };
-                let gone = known.listing.accept(Utc::now().timestamp());
+                let gone = known.listing.accept(&seen, Utc::now().timestamp());
                 tracing::info!(source = id, gone, "what the list names no longer is let go");
             }
             for id in self.listings.asked() {
@@ -246,8 +246,8 @@ impl Discovery {
                 None
             }
             Err(error) => Some(format!(
-                "its list cannot be kept in {}: {error}; until it can, what is in force stays as it is, edits of the \
-                 file as well; `discover: {{ folder: … }}` names another folder",
+                "its list cannot be kept in {}: {error}; what was kept of it last is watched until it can; \
+                 `discover: {{ folder: … }}` names another folder",
                 folder.display()
             )),
         };

@@ -122,7 +122,7 @@ impl InternalAlert {
             Self::HeartbeatFailed => "the heartbeat does not get through: whoever watches Serin will believe it dead",
             Self::ListHeld => "a list of servers lost many at once: they are watched on until somebody lets them go",
             Self::ListUnread => {
-                "a list of servers cannot be read: the last good one counts, and new servers are not seen"
+                "a list of servers cannot be read or kept: what was kept of it last is watched, and new servers are not"
             }
             Self::NeverWorked => {
                 "what a list names for a day has never worked, and is in quarantine: nobody is told of it"

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
 /// Readings whose changes are remembered.
@@ -75,6 +76,12 @@ impl Ids {
 }
 
 impl ListingView {
+    /// What stands for the ids that are held, 16 hexadecimal digits; none: nothing is.
+    pub fn held_mark(&self) -> Option<String> {
+        let digest = Sha256::digest(self.held.join("\n").as_bytes());
+        (!self.held.is_empty()).then(|| hex::encode(&digest[..8]))
+    }
+
     /// Why it could not be read or kept when that was tried last; none: it could.
     pub fn trouble(&self) -> Option<String> {
         let all: Vec<&str> = self.unkept.iter().chain(&self.unread).map(String::as_str).collect();
@@ -95,15 +102,15 @@ impl ListingView {
 pub enum NotLetGo {
     /// It names all again, or somebody else let them go.
     NothingHeld,
-    /// It lost more since.
-    More,
+    /// It lost others since.
+    Others,
 }
 
 /// All of them, by the source's id.
 #[derive(Debug, Default)]
 pub struct Listings {
     views: Mutex<BTreeMap<String, ListingView>>,
-    accepted: Mutex<BTreeSet<String>>,
+    accepted: Mutex<BTreeMap<String, BTreeSet<String>>>,
     asked: Mutex<BTreeSet<String>>,
     /// Something was accepted or asked for.
     pub wake: Notify,
@@ -127,21 +134,23 @@ impl Listings {
         self.views.lock().retain(|source, _| is_declared(source));
     }
 
-    /// Somebody lets go what a list names no longer; how many those are. `seen`: how many were held when they saw it.
+    /// Somebody lets go what a list names no longer; how many those are. `seen`: the [`ListingView::held_mark`] that they saw.
     ///
     /// # Errors
-    /// Where nothing is held there, or more than were seen: nobody lets go what they never saw.
-    pub fn accept(&self, source: &str, seen: Option<usize>) -> Result<usize, NotLetGo> {
-        let held = self.views.lock().get(source).map_or(0, |view| view.held.len());
-        if held == 0 {
-            return Err(NotLetGo::NothingHeld);
+    /// Where nothing is held there, or others than were seen: nobody lets go what they never saw.
+    pub fn accept(&self, source: &str, seen: Option<&str>) -> Result<usize, NotLetGo> {
+        let views = self.views.lock();
+        let view = views.get(source).ok_or(NotLetGo::NothingHeld)?;
+        let mark = view.held_mark().ok_or(NotLetGo::NothingHeld)?;
+        if seen.is_some_and(|seen| seen != mark) {
+            return Err(NotLetGo::Others);
         }
-        if seen.is_some_and(|seen| held > seen) {
-            return Err(NotLetGo::More);
-        }
-        self.accepted.lock().insert(source.to_owned());
+        let held: BTreeSet<String> = view.held.iter().cloned().collect();
+        drop(views);
+        let count = held.len();
+        self.accepted.lock().insert(source.to_owned(), held);
         self.ask(source);
-        Ok(held)
+        Ok(count)
     }
 
     /// Somebody wants a list read now.
@@ -155,8 +164,8 @@ impl Listings {
         std::mem::take(&mut *self.asked.lock())
     }
 
-    /// The sources of which somebody let go what is held since this was last asked.
-    pub fn accepted(&self) -> BTreeSet<String> {
+    /// What of which source somebody let go since this was last asked.
+    pub fn accepted(&self) -> BTreeMap<String, BTreeSet<String>> {
         std::mem::take(&mut *self.accepted.lock())
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct ListingBody {
     never_worked: Vec<String>,
     /// Monitors that it names no longer, and that are watched until somebody lets them go.
     held: Vec<String>,
+    /// What stands for these, for `held_mark` of letting them go; null: nothing is held.
+    held_mark: Option<String>,
     /// Since when; null: nothing is held.
     held_since: Option<DateTime<Utc>>,
     /// What it names and what cannot be watched, with the reason; 20 lines at most.
@@ -66,10 +68,9 @@ pub(crate) struct IdsBody {
 }
 
 /// What somebody saw before they let it go.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct AcceptQuery {
-    /// How many were held when they looked: where it is more by now, nothing is let go.
-    pub held: Option<usize>,
+    held_mark: Option<String>,
 }
 
 /// What somebody let go.
@@ -91,11 +92,11 @@ pub(crate) async fn accept(
     Query(asked): Query<AcceptQuery>,
 ) -> Result<(StatusCode, Json<LetGo>), Problem> {
     declared(&state, &source)?;
-    match state.listings.accept(&source, asked.held) {
+    match state.listings.accept(&source, asked.held_mark.as_deref()) {
         Ok(let_go) => Ok((StatusCode::ACCEPTED, Json(LetGo { let_go }))),
         Err(NotLetGo::NothingHeld) => Err(Problem::new(StatusCode::CONFLICT, "nothing of this list is held")),
-        Err(NotLetGo::More) => {
-            Err(Problem::new(StatusCode::CONFLICT, "more are held by now than were seen: look again"))
+        Err(NotLetGo::Others) => {
+            Err(Problem::new(StatusCode::CONFLICT, "others are held by now than were seen: look again"))
         }
     }
 }
@@ -114,7 +115,7 @@ pub(crate) fn declared(state: &WebState, source: &str) -> Result<(), Problem> {
 }
 
 fn body((source, view): (String, ListingView)) -> ListingBody {
-    let trouble = view.trouble();
+    let (trouble, held_mark) = (view.trouble(), view.held_mark());
     let ListingView {
         watched,
         gone,
@@ -142,6 +143,7 @@ fn body((source, view): (String, ListingView)) -> ListingBody {
         gone,
         never_worked,
         held,
+        held_mark,
         held_since,
         refused,
         refused_count,

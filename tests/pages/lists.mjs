@@ -1,4 +1,4 @@
-// Clicks what the page of lists offers, in Chromium and Firefox, with and without scripts, as if a list lost more between
+// Clicks what the page of lists offers, in Chromium and Firefox, with and without scripts, as if a list lost others between
 // the look and the click, too. Fails with a line for each that does not do what it should. Usage: node lists.mjs URL FOLDER
 import { mkdirSync } from "node:fs";
 import { launch, open, submit, text } from "./browser.mjs";
@@ -8,7 +8,7 @@ const wrong = [];
 
 const clicks = async (page, where, script) => {
   // A page with scripts draws anew what it shows by itself, so that what was seen longer ago is only clicked without.
-  const before = ["#accept-prod", "1", "more", "prod", "prod lost more meanwhile, and nothing is let go"];
+  const before = ["#accept-prod", "0123456789abcdef", "others", "prod", "prod lost others meanwhile, and nothing is let go"];
   const rows = [
     ...(script ? [] : [before]),
     ["#accept-prod", null, "accepted", "prod", "What prod names no longer is let go"],
@@ -16,7 +16,7 @@ const clicks = async (page, where, script) => {
   ];
   for (const [form, seen, word, list, said] of rows) {
     await page.goto(`${url}/lists`);
-    if (seen) await page.$eval(`${form} [name=held]`, (one, seen) => { one.value = seen; }, seen);
+    if (seen) await page.$eval(`${form} [name=held_mark]`, (one, seen) => { one.value = seen; }, seen);
     await submit(page, `${form} button`);
     if (page.url() !== `${url}/lists?said=${word}&list=${list}`) wrong.push(`${where}: ${form} leads to ${page.url()}`);
     const heard = await text(page, "#said");

@@ -87,14 +87,15 @@ async fn lists_say_what_waits_for_a_person_who_then_lets_go() {
         assert!(scraped.contains(line), "{line}: {scraped}");
     }
     assert!(!scraped.contains("serin_list_read_time_seconds{list=\"lab\"}"), "never read well");
+    let mark = running.listings.all()["prod"].held_mark().unwrap();
     let rows = [
-        ("prod", "accept", "24", "more", "prod lost more meanwhile, and nothing is let go"),
-        ("prod", "accept", "25", "accepted", "What prod names no longer is let go"),
-        ("lab", "accept", "25", "nothing", "Nothing of lab is held"),
-        ("lab", "read", "0", "read", "lab is read now"),
+        ("prod", "accept", "0123456789abcdef", "others", "prod lost others meanwhile, and nothing is let go"),
+        ("prod", "accept", mark.as_str(), "accepted", "What prod names no longer is let go"),
+        ("lab", "accept", "", "nothing", "Nothing of lab is held"),
+        ("lab", "read", "", "read", "lab is read now"),
     ];
-    for (list, what, held, word, said) in rows {
-        let fields = [("actor", "Ada"), ("held", held)];
+    for (list, what, mark, word, said) in rows {
+        let fields = [("actor", "Ada"), ("held_mark", mark)];
         let answer = form(ask(&running, Method::POST, &format!("/lists/{list}/{what}")), &fields).send().await.unwrap();
         assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{list} {what}");
         let to = answer.headers()["location"].to_str().unwrap().to_owned();
@@ -102,7 +103,9 @@ async fn lists_say_what_waits_for_a_person_who_then_lets_go() {
         let (_, page) = get(&running, &to).await;
         assert!(page.contains(said), "{page}");
     }
-    assert_eq!(running.listings.accepted().into_iter().collect::<Vec<_>>(), ["prod"]);
+    let accepted = running.listings.accepted();
+    assert_eq!(accepted.keys().collect::<Vec<_>>(), ["prod"]);
+    assert_eq!(accepted["prod"].len(), 25, "and what of it");
     assert_eq!(running.listings.asked().into_iter().collect::<Vec<_>>(), ["lab", "prod"]);
     let nobody = form(ask(&running, Method::POST, "/lists/nobody/accept"), &[("actor", "Ada")]).send().await.unwrap();
     assert_eq!(nobody.status(), StatusCode::NOT_FOUND);
@@ -123,6 +126,8 @@ async fn what_the_page_offers_is_clicked_in_a_browser() {
     node.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages")).kill_on_drop(true);
     let status = tokio::time::timeout(Duration::from_mins(10), node.status()).await.expect("it ends").unwrap();
     assert!(status.success(), "a button does not do what it says; see above");
-    assert_eq!(running.listings.accepted().into_iter().collect::<Vec<_>>(), ["prod"]);
+    let accepted = running.listings.accepted();
+    assert_eq!(accepted.keys().collect::<Vec<_>>(), ["prod"]);
+    assert_eq!(accepted["prod"].len(), 25, "and what of it");
     assert_eq!(running.listings.asked().into_iter().collect::<Vec<_>>(), ["lab", "prod"]);
 }

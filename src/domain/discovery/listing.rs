@@ -67,13 +67,16 @@ impl Listing {
         self.targets.extend(listed);
     }
 
-    /// A person says that what is missing is meant to be gone; how many that are.
-    pub fn accept(&mut self, now: i64) -> usize {
-        let Some(held) = self.held.take() else { return 0 };
-        self.let_go(&held.missing, now);
+    /// A person says that these are meant to be gone; how many of them are missing. What else is missing is held on.
+    pub fn accept(&mut self, seen: &BTreeSet<String>, now: i64) -> usize {
+        let Some(mut held) = self.held.take() else { return 0 };
+        let (meant, others): (BTreeSet<_>, BTreeSet<_>) = held.missing.into_iter().partition(|id| seen.contains(id));
+        self.let_go(&meant, now);
         // What was accepted is no part of the next loss.
         self.lost.clear();
-        held.missing.len()
+        held.missing = others;
+        self.held = (!held.missing.is_empty()).then_some(held);
+        meant.len()
     }
 
     fn let_go(&mut self, ids: &BTreeSet<String>, now: i64) {
@@ -173,11 +176,16 @@ mod tests {
         let mut listing = Listing::default();
         listing.take(targets(0..10), 0, DAY, well);
         listing.take(targets(9..10), 60, DAY, well);
-        assert_eq!(listing.accept(90), 9);
+        let seen: BTreeSet<String> = (0..4).map(|n| format!("s-{n}")).collect();
+        assert_eq!(listing.accept(&seen, 80), 4, "what was seen");
+        let others = listing.held.clone().expect("nobody saw those");
+        assert_eq!((others.missing.len(), others.since), (5, 60));
+        assert_eq!(listing.targets["s-8"].gone_since, None);
+        assert_eq!(listing.accept(&others.missing, 90), 5);
         listing.take(targets(9..10), 120, DAY, well);
         assert_eq!(listing.targets.len(), 1);
         assert_eq!(listing.held, None);
-        assert_eq!(listing.accept(150), 0, "nothing is held any more");
+        assert_eq!(listing.accept(&seen, 150), 0, "nothing is held any more");
     }
 
     #[test]

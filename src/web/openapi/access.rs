@@ -2,7 +2,7 @@
 
 use schemars::SchemaGenerator;
 
-use crate::web::openapi::operation::{Operation, number, schema, text};
+use crate::web::openapi::operation::{Operation, schema, text};
 use crate::web::{audit, keys, listings};
 
 const OWNERS: (u16, &str) =
@@ -21,13 +21,13 @@ pub(crate) fn of_access(schemas: &mut SchemaGenerator) -> [Operation; 7] {
         Operation {
             gives: vec![(202, "They go with the next reading.", Some(let_go))],
             query: vec![(
-                "held",
-                "How many were held when this was decided; where it is more by now, nothing is let go.",
-                number(0),
+                "held_mark",
+                "That of the source when this was decided; where others are held by now, nothing is let go.",
+                text(),
             )],
             refuses: &[
                 (404, "The file declares no source of this id."),
-                (409, "Nothing of this list is held, or more than was said."),
+                (409, "Nothing of this list is held, or others than the mark says."),
             ],
             ..Operation::post(
                 "/api/v1/discover/{source}/accept",

@@ -105,7 +105,8 @@ fn line(banner: Banner, now: DateTime<Utc>) -> BannerLine {
         "database_moved" => "The database file is not where it was; what is seen from now on may be lost".to_owned(),
         "deliveries" => "Messages do not get through; the page of deliveries says more".to_owned(),
         "lists" => {
-            "What lists of servers lost or cannot say is watched as before; the page of lists says more".to_owned()
+            "A list of servers is held, unread or not kept: what was kept of it last is watched; the page of lists says more"
+                .to_owned()
         }
         "uplink" => "Serin's own connection to the network is gone; nothing is held against a monitor".to_owned(),
         other => format::spaced(other),

@@ -57,6 +57,7 @@ struct ListPart {
 struct HeldPart {
     since: Option<Timestamp>,
     count: usize,
+    mark: String,
     ids: Named,
 }
 
@@ -97,8 +98,8 @@ pub(crate) struct ListsQuery {
 pub(crate) struct ListForm {
     #[serde(default)]
     actor: ClaimedName,
-    /// How many were held when the page was drawn.
-    held: Option<usize>,
+    /// Stands for what was held when the page was drawn.
+    held_mark: Option<String>,
 }
 
 pub(crate) async fn page(
@@ -136,6 +137,7 @@ fn part(source: &Source, place: String, view: ListingView) -> ListPart {
     let held = (!view.held.is_empty()).then(|| HeldPart {
         since: view.held_since.map(|at| Timestamp::new(at, now)),
         count: view.held.len(),
+        mark: view.held_mark().unwrap_or_default(),
         ids: Named::of(&view.held),
     });
     let change = |ListingChange { at, came, went, stays }: &ListingChange| {
@@ -174,13 +176,13 @@ pub(crate) async fn accept(
         return (problem.status, problem.detail).into_response();
     }
     let actor = form.actor.of(&visit);
-    let said = match state.listings.accept(&source, form.held) {
+    let said = match state.listings.accept(&source, form.held_mark.as_deref()) {
         Ok(count) => {
             tracing::info!(source, count, actor, "somebody lets go what the list names no longer");
             "accepted"
         }
         Err(NotLetGo::NothingHeld) => "nothing",
-        Err(NotLetGo::More) => "more",
+        Err(NotLetGo::Others) => "others",
     };
     back(&actor, said, &source)
 }
@@ -207,7 +209,7 @@ fn back(actor: &str, said: &str, source: &str) -> Response {
 fn said(word: &str, list: &str) -> Option<String> {
     Some(match word {
         "accepted" => format!("What {list} names no longer is let go; what fails is watched until it recovers."),
-        "more" => format!("{list} lost more meanwhile, and nothing is let go: look again."),
+        "others" => format!("{list} lost others meanwhile, and nothing is let go: look again."),
         "nothing" => format!("Nothing of {list} is held any more."),
         "read" => format!("{list} is read now."),
         _ => return None,
