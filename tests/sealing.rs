@@ -18,6 +18,7 @@ use serin::store::Store;
 use serin::store::read::history::Since;
 use serin::store::values::change_set::{AskRow, BeatRow, ChangeSet, StageTimes};
 use serin::store::values::past::PastBeat;
+use serin::store::values::whose::Whose;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
 
@@ -161,6 +162,22 @@ impl Place {
     }
 }
 
+/// What is read back of one monitor that returns is what is read of it when all are.
+async fn some_are_read_as_all_are(store: &Store, sentence: &str) {
+    let (a, b) = (MonitorId::new("a"), MonitorId::new("b"));
+    let (all, of_a) = (Whose::Everybodys, Whose::Of(std::slice::from_ref(&a)));
+    let mut asks = store.recent_asks(at(0), all).await.expect("asks");
+    asks.retain(|ask| ask.monitor == a);
+    assert!(!asks.is_empty(), "{sentence}");
+    assert_eq!(store.recent_asks(at(0), of_a).await.expect("asks"), asks, "windows {sentence}");
+    let mut strips = store.recent_beats(at(0), all).await.expect("strips");
+    assert!(strips.remove(&b).is_some_and(|strip| !strip.is_empty()), "{sentence}");
+    assert_eq!(store.recent_beats(at(0), of_a).await.expect("strips"), strips, "strips {sentence}");
+    let mut hours = store.coverage(at(0), all).await.expect("coverage");
+    assert!(hours.remove(&b).is_some_and(|hours| hours.len() > 1), "{sentence}");
+    assert_eq!(store.coverage(at(0), of_a).await.expect("coverage"), hours, "coverage {sentence}");
+}
+
 #[tokio::test]
 async fn sealing_changes_nothing_that_is_read() {
     let place = Place::new();
@@ -172,9 +189,9 @@ async fn sealing_changes_nothing_that_is_read() {
     let before = (kept(&past(&store, "a").await), kept(&past(&store, "b").await));
     let hours = store.hours(&monitor, from, until).await.expect("hours");
     let days = store.days(&monitor, from, until).await.expect("days");
-    let asks = store.recent_asks(at(0)).await.expect("asks").len();
-    let coverage = store.coverage(at(0)).await.expect("coverage");
-    let strips = store.recent_beats(at(0)).await.expect("strips");
+    let asks = store.recent_asks(at(0), Whose::Everybodys).await.expect("asks").len();
+    let coverage = store.coverage(at(0), Whose::Everybodys).await.expect("coverage");
+    let strips = store.recent_beats(at(0), Whose::Everybodys).await.expect("strips");
     let slices = store.latency(&monitor, from, until, Duration::from_secs(900)).await.expect("slices");
     assert_eq!((before.0.len(), hours.len(), days.len()), (1580, 27, 2), "a beat a minute");
     let apart: u32 = coverage[&monitor].iter().map(|hour| hour.apart).sum();
@@ -187,7 +204,9 @@ async fn sealing_changes_nothing_that_is_read() {
     locks.dedup();
     assert_eq!(locks, [0, 1, 2], "each lock has a number, and none is 0");
 
+    some_are_read_as_all_are(&store, "of rows").await;
     tidy(&store, at(minutes)).await;
+    some_are_read_as_all_are(&store, "of packs").await;
     // The hour that is running, and the one that was over for less than a quarter of an hour, still have rows.
     assert_eq!(rows(&place.path(), "beats").await, 2 * 20, "rows of sealed hours are gone");
     assert_eq!((rows(&place.path(), "beat_packs").await, rows(&place.path(), "days").await), (52, 2));
@@ -206,8 +225,8 @@ async fn sealing_changes_nothing_that_is_read() {
     let answers = store.hour_answers(&both, from, until).await.expect("answers");
     let of_hours: Vec<_> = hours.iter().map(|(hour, stretch)| (*hour, stretch.answers)).collect();
     assert_eq!(answers[&monitor], of_hours[..26], "hours that are sealed say how often canaries were right");
-    assert_eq!(store.recent_asks(at(0)).await.expect("asks").len(), asks, "windows are the same");
-    assert_eq!(store.coverage(at(0)).await.expect("coverage"), coverage, "coverage is the same");
+    assert_eq!(store.recent_asks(at(0), Whose::Everybodys).await.expect("asks").len(), asks, "windows are the same");
+    assert_eq!(store.coverage(at(0), Whose::Everybodys).await.expect("coverage"), coverage, "coverage is the same");
     let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::live::state::BeatMark>>| {
         let mut all: Vec<_> = strips
             .iter()
@@ -216,7 +235,11 @@ async fn sealing_changes_nothing_that_is_read() {
         all.sort();
         all
     };
-    assert_eq!(moments(&store.recent_beats(at(0)).await.expect("strips")), moments(&strips), "strips are the same");
+    assert_eq!(
+        moments(&store.recent_beats(at(0), Whose::Everybodys).await.expect("strips")),
+        moments(&strips),
+        "strips are the same"
+    );
     assert_eq!(
         store.latency(&monitor, from, until, Duration::from_secs(900)).await.expect("slices"),
         slices,

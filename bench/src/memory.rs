@@ -24,6 +24,7 @@ use serin::store::read::history::Since;
 use serin::store::values::change_set::SourcesLook;
 use serin::store::values::change_set::StageTimes;
 use serin::store::values::change_set::{AskRow, BeatRow, BeatSeen, ChangeSet};
+use serin::store::values::whose::Whose;
 
 /// Beats that wait for the writer at once.
 const WAITING_MAX: usize = 900;
@@ -101,9 +102,9 @@ async fn opening(path: &Path, until: DateTime<Utc>) -> anyhow::Result<()> {
     let started = Instant::now();
     let store = Store::open(path).await?;
     let since = until - TimeDelta::days(1);
-    let strips = store.recent_beats(since).await?.len();
-    store.coverage(since).await?;
-    store.recent_asks(until - TimeDelta::minutes(30)).await?;
+    let strips = store.recent_beats(since, Whose::Everybodys).await?.len();
+    store.coverage(since, Whose::Everybodys).await?;
+    store.recent_asks(until - TimeDelta::minutes(30), Whose::Everybodys).await?;
     row(
         "opening it, with the strips, hours and windows of a start",
         &format!("{:.0} ms, {strips} monitors", ms(started.elapsed())),

@@ -1,4 +1,5 @@
-//! Where the last run stood: the runtime of each monitor with every window, phase, baseline and open incident put back.
+//! Where the last run stood: the runtime of each monitor with every window, phase, baseline and open incident put back. One that
+//! returns to the file, or to a list, is put back the same way: it is no stranger.
 //!
 //! What the file says now wins: rules edited while Serin was down are weighed on the first match of
 //! the fleet, and a monitor that left the file gets a runtime of its own just to end what it had open.
@@ -35,6 +36,7 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::read::recent::{AskLine, HourCount};
 use crate::store::values::change_set::SignalRow;
+use crate::store::values::whose::Whose;
 use crate::store::write::probe_memory::address_hash;
 
 /// Strips and coverage look back this far.
@@ -53,19 +55,55 @@ pub(crate) async fn runtimes(
     now: DateTime<Utc>,
 ) -> Result<Vec<MonitorRuntime>, StoreError> {
     let first_seen = store.config_loaded(fleet, files, now).await?;
-    let mut runtimes: HashMap<MonitorId, MonitorRuntime> = HashMap::with_capacity(fleet.monitors.len());
-    for monitor in &fleet.monitors {
+    let mut runtimes = new(&fleet.monitors, &first_seen, now);
+    for incident in store.open_incidents().await? {
+        let left = |id: &MonitorId| MonitorRuntime::new(Arc::new(departed(id)), now);
+        runtimes.entry(incident.monitor).or_insert_with_key(left);
+    }
+    restored(store, runtimes, Whose::Everybodys, now).await
+}
+
+/// A runtime for each of these monitors, which a fleet in force has and nobody has looked at since it was last removed, if ever.
+///
+/// # Errors
+/// Where the store cannot be read.
+pub(crate) async fn returned(
+    store: &Store,
+    monitors: &[Arc<Monitor>],
+    now: DateTime<Utc>,
+) -> Result<Vec<MonitorRuntime>, StoreError> {
+    let ids: Vec<MonitorId> = monitors.iter().map(|monitor| monitor.id.clone()).collect();
+    let first_seen = store.first_seens(Whose::Of(&ids)).await?;
+    restored(store, new(monitors, &first_seen, now), Whose::Of(&ids), now).await
+}
+
+fn new(
+    monitors: &[Arc<Monitor>],
+    first_seen: &HashMap<MonitorId, DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> HashMap<MonitorId, MonitorRuntime> {
+    let new = |monitor: &Arc<Monitor>| {
         let mut runtime = MonitorRuntime::new(Arc::clone(monitor), now);
         runtime.history.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
-        runtimes.insert(monitor.id.clone(), runtime);
-    }
+        (monitor.id.clone(), runtime)
+    };
+    monitors.iter().map(new).collect()
+}
+
+async fn restored(
+    store: &Store,
+    mut runtimes: HashMap<MonitorId, MonitorRuntime>,
+    whose: Whose<'_>,
+    now: DateTime<Utc>,
+) -> Result<Vec<MonitorRuntime>, StoreError> {
     let mut tellings = store.tellings().await?;
     for incident in store.open_incidents().await? {
-        let left = || MonitorRuntime::new(Arc::new(departed(&incident.monitor)), now);
-        let telling = tellings.remove(&incident.id).unwrap_or_default();
-        runtimes.entry(incident.monitor.clone()).or_insert_with(left).state_mut().restore_incident(incident, telling);
+        if let Some(runtime) = runtimes.get_mut(&incident.monitor) {
+            let telling = tellings.remove(&incident.id).unwrap_or_default();
+            runtime.state_mut().restore_incident(incident, telling);
+        }
     }
-    for row in store.signal_states().await? {
+    for row in store.signal_states(whose).await? {
         if let Some(runtime) = runtimes.get_mut(&row.monitor) {
             restore(runtime, row, now);
         }
@@ -75,21 +113,22 @@ pub(crate) async fn runtimes(
             runtime.state_mut().restore_opening(&incident);
         }
     }
-    windows(store, fleet, &mut runtimes, now).await?;
-    for (id, strip) in store.recent_beats(now - DAY).await? {
+    windows(store, &mut runtimes, whose, now).await?;
+    for (id, strip) in store.recent_beats(now - DAY, whose).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
             runtime.history.strip = Arc::new(Mutex::new(strip.into_iter().collect()));
         }
     }
-    for (id, hours) in store.coverage(now - TimeDelta::hours(KEPT_HOURS)).await? {
+    for (id, hours) in store.coverage(now - TimeDelta::hours(KEPT_HOURS), whose).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
             let every = runtime.monitor.every;
             let hours = hours.into_iter().map(|hour| hour_mark(hour, every)).collect();
             runtime.history.hours = Arc::new(Mutex::new(hours));
         }
     }
-    marks(store, &mut runtimes, now).await?;
-    known(store, &mut runtimes, now).await?;
+    marks(store, &mut runtimes, whose, now).await?;
+    known(store, &mut runtimes, whose, now).await?;
+    worked(store, &mut runtimes).await?;
     Ok(runtimes.into_values().map(settled).collect())
 }
 
@@ -150,13 +189,13 @@ fn settled(mut runtime: MonitorRuntime) -> MonitorRuntime {
 /// Latency and errors windows, and each canary's last answer.
 async fn windows(
     store: &Store,
-    fleet: &Fleet,
     runtimes: &mut HashMap<MonitorId, MonitorRuntime>,
+    whose: Whose<'_>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let widest = |monitor: &Arc<Monitor>| monitor.rules.latency.window.max(monitor.rules.errors.window);
-    let window = fleet.monitors.iter().map(widest).max().unwrap_or_default();
-    let asks = store.recent_asks(now - window).await?;
+    let rules = runtimes.values().map(|runtime| &runtime.monitor.rules);
+    let window = rules.map(|rules| rules.latency.window.max(rules.errors.window)).max().unwrap_or_default();
+    let asks = store.recent_asks(now - window, whose).await?;
     let past_caches = asks.iter().filter(|ask| ask.variant == Variant::Fresh);
     let past_caches: HashSet<MonitorId> = past_caches.map(|ask| ask.monitor.clone()).collect();
     for ask in asks {
@@ -219,9 +258,10 @@ fn last(ask: &AskLine, incident: Option<&Incident>) -> Option<AskVerdict> {
 async fn marks(
     store: &Store,
     runtimes: &mut HashMap<MonitorId, MonitorRuntime>,
+    whose: Whose<'_>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    for row in store.tools_baselines().await? {
+    for row in store.tools_baselines(whose).await? {
         if let Some(runtime) = runtimes.get_mut(&row.monitor) {
             let (listing, accepted_by) = (row.tools.listing, row.accepted_by);
             let monitor = Arc::clone(&runtime.monitor);
@@ -230,7 +270,7 @@ async fn marks(
             state.take_lock(&monitor, None, now);
         }
     }
-    for row in store.marks().await? {
+    for row in store.marks(whose).await? {
         if let Some(runtime) = runtimes.get_mut(&MonitorId::new(&row.monitor)) {
             runtime.state_mut().restore_marks(RestartMarks {
                 instances: row.instance.into_iter().collect(),
@@ -247,9 +287,10 @@ async fn marks(
 async fn known(
     store: &Store,
     runtimes: &mut HashMap<MonitorId, MonitorRuntime>,
+    whose: Whose<'_>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    for row in store.server_profiles().await? {
+    for row in store.server_profiles(whose).await? {
         // What was learnt of another address is worth nothing.
         if let Some(runtime) =
             runtimes.get_mut(&row.monitor).filter(|runtime| address_hash(&runtime.monitor) == row.address)
@@ -257,10 +298,23 @@ async fn known(
             runtime.profile = row.profile;
         }
     }
-    for (id, days) in store.spent(now).await? {
+    for (id, days) in store.spent(now, whose).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
             runtime.spending.restore_days(&days);
         }
+    }
+    Ok(())
+}
+
+/// Which listed monitors' servers have worked under another id: a source that was renamed lists no strangers.
+async fn worked(store: &Store, runtimes: &mut HashMap<MonitorId, MonitorRuntime>) -> Result<(), StoreError> {
+    let is_untried = |runtime: &MonitorRuntime| runtime.monitor.discovered.is_some() && !runtime.state.has_worked();
+    let untried = runtimes.values_mut().filter(|runtime| is_untried(runtime));
+    let untried: Vec<_> = untried.map(|runtime| (address_hash(&runtime.monitor), runtime)).collect();
+    let addresses: Vec<String> = untried.iter().map(|(address, _)| address.clone()).collect();
+    let worked = if addresses.is_empty() { HashSet::new() } else { store.worked_at(&addresses).await? };
+    for (_, runtime) in untried.into_iter().filter(|(address, _)| worked.contains(address)) {
+        runtime.state_mut().restore_worked();
     }
     Ok(())
 }

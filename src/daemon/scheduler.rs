@@ -49,6 +49,11 @@ pub(crate) struct Scheduler {
     returns: mpsc::UnboundedReceiver<BeatReturn>,
     /// Bounded by the number of runtimes: each is lent once.
     back: mpsc::UnboundedSender<BeatReturn>,
+    /// Monitors that came, as they stand in the database; bounded as runtimes are.
+    arrivals: mpsc::UnboundedReceiver<Vec<MonitorRuntime>>,
+    arrived: mpsc::UnboundedSender<Vec<MonitorRuntime>>,
+    /// Those that are looked up.
+    coming: HashSet<MonitorId>,
     fleet: Arc<Fleet>,
     /// When permits last ran out.
     crowded_at: Option<Instant>,
@@ -88,6 +93,7 @@ impl Scheduler {
     /// A scheduler over these monitors, with so many probes in flight at once.
     pub(crate) fn new(context: LoopContext, runtimes: Vec<MonitorRuntime>, permits: usize) -> Self {
         let (back, returns) = mpsc::unbounded_channel();
+        let (arrived, arrivals) = mpsc::unbounded_channel();
         let fleet = Arc::clone(&context.fleet.borrow());
         let mut scheduler = Self {
             context,
@@ -96,6 +102,9 @@ impl Scheduler {
             dues: Dues::new(runtimes.len()),
             returns,
             back,
+            arrivals,
+            arrived,
+            coming: HashSet::new(),
             fleet,
             crowded_at: None,
             broke_down_at: None,
@@ -130,6 +139,7 @@ impl Scheduler {
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.take_back(back)),
+                Some(runtimes) = self.arrivals.recv() => self.arrive(runtimes),
                 Some(command) = commands.recv() => self.command(command),
                 Ok(()) = fleets.changed() => {
                     self.match_fleet();
@@ -247,21 +257,10 @@ impl Scheduler {
         match (back.runtime, self.slots.get_mut(&back.monitor)) {
             (Some(runtime), Some(slot)) => slot.runtime = Some(runtime),
             (None, Some(slot)) if slot.changes.is_empty() => drop(self.slots.remove(&back.monitor)),
-            // Removed and declared again while it was being removed: it starts afresh.
-            (None, Some(slot)) => {
-                let mut declared = None;
-                for change in &slot.changes {
-                    match change {
-                        PendingChange::Edit(monitor) => declared = Some(Arc::clone(monitor)),
-                        PendingChange::Remove => declared = None,
-                        _ => {}
-                    }
-                }
-                let rhythm = slot.rhythm;
+            // Removed and declared again while it was being removed: it returns.
+            (None, Some(_)) => {
                 self.slots.remove(&back.monitor);
-                if let Some(monitor) = declared {
-                    self.add(MonitorRuntime::new(monitor, Utc::now()), rhythm);
-                }
+                self.look_up(self.fleet.monitor(&back.monitor).into_iter().map(Arc::clone).collect());
             }
             (_, None) => {}
         }

@@ -225,6 +225,33 @@ async fn what_never_worked_tells_nobody_and_is_told_of_like_any_other_once_it_di
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_worked_once_is_no_stranger_when_it_returns() {
+    let (stage, mut file) = Stage::set(2).await;
+    file.monitors.truncate(1);
+    let path = stage.folder.path().join("targets.json");
+    std::fs::write(&path, list(&stage, [1])).expect("a file");
+    let text = stage.text(&file).replace("monitors:\n", &discover("file_sd: [targets.json]"));
+    stage.write_text(&text);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let is_up = |page: &str| page.contains("\"state\":\"up\"");
+    stage.shown(address, "/api/v1/monitors/prod-s1", "it works", is_up).await;
+    stage.more_beats("prod-s1", 3).await;
+    // It is off the list for a while, and dead when it is on it again.
+    std::fs::write(&path, list(&stage, [])).expect("a file");
+    let is_gone = |page: &str| !page.contains("prod-s1");
+    stage.shown(address, "/api/v1/monitors?after=", "it goes", is_gone).await;
+    stage.refuse(1);
+    std::fs::write(&path, list(&stage, [1])).expect("a file");
+    received(&stage.oncall, "incident.opened", Some("prod-s1")).await;
+
+    // And so it is under the name of another source.
+    stage.write_text(&text.replace("id: prod", "id: live"));
+    received(&stage.oncall, "incident.resolved", Some("prod-s1")).await;
+    received(&stage.oncall, "incident.opened", Some("live-s1")).await;
+    serin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_private_address_is_reached_only_where_the_source_allows_it() {
     let (stage, mut file) = Stage::set(2).await;
     file.monitors.truncate(1);

@@ -23,6 +23,7 @@ use serin::store::read::pages::IncidentFilter;
 use serin::store::values::change_set::{
     ChangeSet, MarksRow, ServerProfileRow, SignalRow, TimelineRow, ToolsRow, TranscriptRow,
 };
+use serin::store::values::whose::Whose;
 use serin::store::write::probe_memory::recall;
 
 use crate::common::monitors;
@@ -112,32 +113,45 @@ async fn a_restart_resumes_everything() {
     assert_eq!(store.commit(record("docs", 60)).await, Err(StoreError::Closed), "closed is closed");
 
     let store = place.open().await;
-    assert_eq!(store.signal_states().await, Ok(vec![signal.clone()]), "a phase goes on where it stood");
+    assert_eq!(
+        store.signal_states(Whose::Everybodys).await,
+        Ok(vec![signal.clone()]),
+        "a phase goes on where it stood"
+    );
     assert_eq!(store.open_incidents().await, Ok(vec![open]), "an open incident is not forgotten");
-    let baselines = store.tools_baselines().await.expect("baselines");
+    let baselines = store.tools_baselines(Whose::Everybodys).await.expect("baselines");
     let lists: Vec<_> = baselines.iter().map(|row| &row.tools.listing).collect();
     assert!(Arc::ptr_eq(lists[0], lists[1]), "a replica has the same list");
     assert_eq!(baselines, [moved, replica], "the latest baseline holds");
-    assert_eq!(store.marks().await, Ok(vec![marks]), "a restart can still be told");
-    assert_eq!(store.server_profiles().await, Ok(vec![profile.clone()]), "what was learnt last is known");
+    assert_eq!(store.marks(Whose::Everybodys).await, Ok(vec![marks]), "a restart can still be told");
+    assert_eq!(
+        store.server_profiles(Whose::Everybodys).await,
+        Ok(vec![profile.clone()]),
+        "what was learnt last is known"
+    );
     let beside = recall(&place.path(), &profile.address).await;
     assert_eq!(beside, Ok(Some(profile.profile)), "also to who looks at one server beside it");
     assert_eq!(recall(&place.path(), "another").await, Ok(None));
-    let days: Vec<_> = store.spent(at(0)).await.expect("footprints")[&MonitorId::new("docs")].clone();
+    let days: Vec<_> =
+        store.spent(at(0), Whose::Everybodys).await.expect("footprints")[&MonitorId::new("docs")].clone();
     assert_eq!(days, [day(today - 1, 2).1, day(today, 4).1], "yesterday and today, as written last");
-    let asks = store.recent_asks(at(-1)).await.expect("asks");
+    let asks = store.recent_asks(at(-1), Whose::Everybodys).await.expect("asks");
     let seen: Vec<_> = asks.iter().map(|ask| (ask.canary.as_str(), ask.elapsed.as_millis(), ask.scheduled)).collect();
     assert_eq!(seen, [("life", 20, true), ("err", 30, true)], "windows can be rebuilt");
-    let strips = store.recent_beats(at(-1)).await.expect("strips");
+    let strips = store.recent_beats(at(-1), Whose::Everybodys).await.expect("strips");
     assert_eq!(strips[&MonitorId::new("docs")].len(), 1, "the strip is there again");
-    let hours = store.coverage(at(-1)).await.expect("coverage");
+    let hours = store.coverage(at(-1), Whose::Everybodys).await.expect("coverage");
     let hour = hours[&MonitorId::new("docs")][0];
     assert_eq!((hour.due, hour.seen, hour.up), (1, 1, 1), "coverage is counted");
 
     let mut quiet = signal;
     (quiet.state, quiet.detector) = (SignalState::quiet(at(20)), None);
     store.commit(ChangeSet { signals: vec![quiet], ..ChangeSet::default() }).await.expect("committed");
-    assert_eq!(store.signal_states().await, Ok(vec![]), "a quiet signal with nothing to remember has no row");
+    assert_eq!(
+        store.signal_states(Whose::Everybodys).await,
+        Ok(vec![]),
+        "a quiet signal with nothing to remember has no row"
+    );
     store.close().await;
 }
 
@@ -156,7 +170,7 @@ async fn one_unresolved_incident_a_key_and_a_bad_record_fails_alone() {
     assert!(matches!(refused, Err(StoreError::Conflict(_))), "a second open incident is refused: {refused:?}");
     let docs = store.beats(&MonitorId::new("docs"), 10, at(3600)).await.expect("beats");
     assert!(docs.is_empty(), "a refused record leaves nothing behind, not even its beat");
-    assert_eq!(store.recent_asks(at(0)).await.expect("asks").len(), 4, "the others' asks are whole");
+    assert_eq!(store.recent_asks(at(0), Whose::Everybodys).await.expect("asks").len(), 4, "the others' asks are whole");
 
     let ended = Incident { resolved_at: Some(at(70)), resolve_cause: Some(ResolveCause::Recovered), ..first };
     let next = incident("i3", "docs", 70);

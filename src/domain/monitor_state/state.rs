@@ -77,6 +77,8 @@ pub struct MonitorState {
     pub(super) turned_at: Option<DateTime<Utc>>,
     /// What canaries have shown so far.
     pub(super) track: TrackRecord,
+    /// Whether its server was seen to work before this process knew the monitor, under whatever id.
+    pub(super) has_worked_before: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +155,7 @@ pub struct TellPolicy<'a> {
 impl MonitorState {
     /// Whether its server was ever seen to work: it listed its tools.
     pub const fn has_worked(&self) -> bool {
-        self.tools.saw_a_list()
+        self.has_worked_before || self.tools.saw_a_list()
     }
 }
 
@@ -233,6 +235,7 @@ impl MonitorState {
             refused: false,
             restart_told_at: None,
             begun_at: now,
+            has_worked_before: false,
             weighed_at: None,
             turned_at: None,
             track: TrackRecord::default(),
@@ -336,6 +339,11 @@ impl MonitorState {
             open.incident.course.unclaimed = Some(Unclaimed::since(self.begun_at));
         }
         self.open.insert(open.incident.signal, open);
+    }
+
+    /// Its server was seen to work before this process knew the monitor.
+    pub const fn restore_worked(&mut self) {
+        self.has_worked_before = true;
     }
 
     /// Puts remembered marks back in force.

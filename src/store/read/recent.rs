@@ -2,12 +2,13 @@
 //!
 //! Each reads rows and packs in one transaction, so that an hour that is being sealed is seen once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
-use sqlx::{Row, SqliteConnection};
+use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
 
 use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::monitor::MonitorId;
@@ -23,6 +24,7 @@ use crate::store::read::unsealed::is_late;
 use crate::store::values::column::{ask_verdict, length, timestamp, word, word_or_none};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
+use crate::store::values::whose::{Whose, is_of};
 
 /// Asks read back at a start, the newest: 50,000 monitors with the 40 of a 20 min window each.
 const ASKS_MAX: usize = 2_000_000;
@@ -80,16 +82,16 @@ impl Readers {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn recent_asks(&self, since: DateTime<Utc>) -> Result<Vec<AskLine>, StoreError> {
+    pub async fn recent_asks(&self, since: DateTime<Utc>, whose: Whose<'_>) -> Result<Vec<AskLine>, StoreError> {
         let mut reading = self.readers.begin().await?;
         let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
-        let mut asks = asks_of_rows(&mut reading, since, sealed_until).await?;
-        let owners = owners(&mut reading).await?;
+        let mut asks = asks_of_rows(&mut reading, (since, whose), sealed_until).await?;
+        let owners = Owners::of(&mut reading, whose).await?;
         let mut meanings = Meanings::default();
         let mut hour = packs::hour_of(since);
         while hour < sealed_until {
-            for (owner, read) in hour_of_fleet(&mut reading, hour, &HashMap::new()).await? {
-                let Some(monitor) = owners.get(&owner) else { continue };
+            for (owner, read) in owners.packs(&mut reading, hour, &HashSet::new()).await? {
+                let Some(monitor) = owners.ids.get(&owner) else { continue };
                 packs::learn(&mut reading, std::slice::from_ref(&read), &mut meanings).await?;
                 let beats = read.named(&meanings).map_err(|error| damaged("a pack", &error))?;
                 let wanted = beats.iter().filter(|beat| beat.started_at >= since);
@@ -107,23 +109,27 @@ impl Readers {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn recent_beats(&self, since: DateTime<Utc>) -> Result<HashMap<MonitorId, Vec<BeatMark>>, StoreError> {
+    pub async fn recent_beats(
+        &self,
+        since: DateTime<Utc>,
+        whose: Whose<'_>,
+    ) -> Result<HashMap<MonitorId, Vec<BeatMark>>, StoreError> {
         let mut reading = self.readers.begin().await?;
         let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
-        let mut strips = strips_of_rows(&mut reading, since, sealed_until).await?;
-        let owners = owners(&mut reading).await?;
+        let mut strips = strips_of_rows(&mut reading, (since, whose), sealed_until).await?;
+        let owners = Owners::of(&mut reading, whose).await?;
         // Backwards, hour by hour, until every strip is full: with a beat a minute that is an hour or two.
         let mut hour = sealed_until;
-        let mut full: HashMap<i64, ()> = HashMap::new();
+        let mut full: HashSet<i64> = HashSet::new();
         while hour > packs::hour_of(since) {
             hour -= HOUR;
             let is_full = |id: &MonitorId| strips.get(id).is_some_and(|strip| strip.len() >= STRIP_LEN);
-            full.extend(owners.iter().filter(|(_, id)| is_full(id)).map(|(owner, _)| (*owner, ())));
-            if full.len() == owners.len() {
+            full.extend(owners.ids.iter().filter(|(_, id)| is_full(id)).map(|(owner, _)| *owner));
+            if full.len() == owners.ids.len() {
                 break;
             }
-            for (owner, read) in hour_of_fleet(&mut reading, hour, &full).await? {
-                let Some(monitor) = owners.get(&owner) else { continue };
+            for (owner, read) in owners.packs(&mut reading, hour, &full).await? {
+                let Some(monitor) = owners.ids.get(&owner) else { continue };
                 let strip = strips.entry(monitor.clone()).or_default();
                 let seen = read.beats.iter().rev().filter(|beat| beat.is_seen() && beat.started_at >= since);
                 strip.extend(seen.map(mark).take(STRIP_LEN.saturating_sub(strip.len())));
@@ -140,7 +146,11 @@ impl Readers {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn coverage(&self, since: DateTime<Utc>) -> Result<HashMap<MonitorId, Vec<HourCount>>, StoreError> {
+    pub async fn coverage(
+        &self,
+        since: DateTime<Utc>,
+        whose: Whose<'_>,
+    ) -> Result<HashMap<MonitorId, Vec<HourCount>>, StoreError> {
         let mut reading = self.readers.begin().await?;
         let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
         let mut counts: HashMap<MonitorId, BTreeMap<i64, [u32; 4]>> = HashMap::new();
@@ -150,12 +160,15 @@ impl Readers {
              COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.maintenance) FROM beats b \
              WHERE b.started_at >= $1 AND b.kind = 'scheduled' AND ",
             is_truth!(),
+            " AND ",
+            is_of!("b.monitor", "$4"),
             " GROUP BY b.monitor, b.started_at / $3"
         );
         let mut rows = sqlx::query(rows)
             .bind(since.timestamp_micros())
             .bind(sealed_until.timestamp_micros())
             .bind(HOUR_US)
+            .bind(whose.ids())
             .fetch(&mut *reading);
         while let Some(row) = rows.try_next().await? {
             let hours = counts.entry(MonitorId::new(row.try_get(0)?)).or_default();
@@ -165,15 +178,16 @@ impl Readers {
             );
         }
         drop(rows);
-        let owners = owners(&mut reading).await?;
-        let packs = "SELECT slot, due, seen, up, apart FROM beat_packs WHERE slot >= $1 AND slot < $2";
-        let mut rows = sqlx::query(packs)
-            .bind(slot(hour_number(since), 0))
-            .bind(slot(hour_number(sealed_until), 0))
-            .fetch(&mut *reading);
+        let owners = Owners::of(&mut reading, whose).await?;
+        let mut rows = owners.slots(
+            "SELECT slot, due, seen, up, apart FROM beat_packs WHERE ",
+            hour_number(since)..hour_number(sealed_until),
+            &HashSet::new(),
+        );
+        let mut rows = rows.build().fetch(&mut *reading);
         while let Some(row) = rows.try_next().await? {
             let (hour, owner) = from_slot(row.try_get(0)?);
-            let Some(monitor) = owners.get(&owner) else { continue };
+            let Some(monitor) = owners.ids.get(&owner) else { continue };
             let hours = counts.entry(monitor.clone()).or_default();
             add(hours.entry(hour).or_default(), [row.try_get(1)?, row.try_get(2)?, row.try_get(3)?, row.try_get(4)?]);
         }
@@ -191,30 +205,55 @@ fn add(count: &mut [u32; 4], more: [u32; 4]) {
     count.iter_mut().zip(more).for_each(|(count, more)| *count += more);
 }
 
-async fn owners(connection: &mut SqliteConnection) -> Result<HashMap<i64, MonitorId>, StoreError> {
-    let rows = sqlx::query("SELECT number, monitor FROM pack_owners").fetch_all(connection).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, MonitorId::new(row.try_get(1)?)))).collect()
+/// The numbers under which packs of some monitors lie.
+struct Owners {
+    ids: HashMap<i64, MonitorId>,
+    /// Whether those are all there are.
+    is_all: bool,
 }
 
-/// The packs of an hour by owner, but for some owners'.
-async fn hour_of_fleet(
-    connection: &mut SqliteConnection,
-    hour: DateTime<Utc>,
-    but: &HashMap<i64, ()>,
-) -> Result<Vec<(i64, Hour)>, StoreError> {
-    let number = hour_number(hour);
-    let mut rows = sqlx::query("SELECT slot, data FROM beat_packs WHERE slot >= $1 AND slot < $2")
-        .bind(slot(number, 0))
-        .bind(slot(number + 1, 0))
-        .fetch(connection);
-    let mut packs = Vec::new();
-    while let Some(row) = rows.try_next().await? {
-        let (_, owner) = from_slot(row.try_get(0)?);
-        if !but.contains_key(&owner) {
-            packs.push((owner, packs::read(hour, row.try_get(1)?)?));
-        }
+impl Owners {
+    async fn of(connection: &mut SqliteConnection, whose: Whose<'_>) -> Result<Self, StoreError> {
+        let rows = concat!("SELECT number, monitor FROM pack_owners WHERE ", is_of!("monitor", "$1"));
+        let rows = sqlx::query(rows).bind(whose.ids()).fetch_all(connection).await?;
+        let ids = rows.iter().map(|row| Ok((row.try_get(0)?, MonitorId::new(row.try_get(1)?))));
+        let ids = ids.collect::<Result<_, StoreError>>()?;
+        Ok(Self { ids, is_all: matches!(whose, Whose::Everybodys) })
     }
-    Ok(packs)
+
+    /// A statement over their packs of these hours, but for some owners'. Those of all lie side by side; of few each is looked up.
+    fn slots(&self, select: &str, hours: Range<i64>, but: &HashSet<i64>) -> QueryBuilder<Sqlite> {
+        let mut query = QueryBuilder::new(select);
+        if self.is_all {
+            query.push("slot >= ").push_bind(slot(hours.start, 0)).push(" AND slot < ").push_bind(slot(hours.end, 0));
+        } else {
+            let owners = || self.ids.keys().filter(|owner| !but.contains(owner));
+            let slots: Vec<i64> = hours.flat_map(|hour| owners().map(move |owner| slot(hour, *owner))).collect();
+            let slots = serde_json::json!(slots).to_string();
+            query.push("slot IN (SELECT value FROM json_each(").push_bind(slots).push("))");
+        }
+        query
+    }
+
+    /// Their packs of an hour by owner, but for some owners'.
+    async fn packs(
+        &self,
+        connection: &mut SqliteConnection,
+        hour: DateTime<Utc>,
+        but: &HashSet<i64>,
+    ) -> Result<Vec<(i64, Hour)>, StoreError> {
+        let number = hour_number(hour);
+        let mut query = self.slots("SELECT slot, data FROM beat_packs WHERE ", number..number + 1, but);
+        let mut rows = query.build().fetch(connection);
+        let mut packs = Vec::new();
+        while let Some(row) = rows.try_next().await? {
+            let (_, owner) = from_slot(row.try_get(0)?);
+            if !but.contains(&owner) {
+                packs.push((owner, packs::read(hour, row.try_get(1)?)?));
+            }
+        }
+        Ok(packs)
+    }
 }
 
 fn lines<'a>(monitor: &'a MonitorId, beat: &'a PastBeat) -> impl Iterator<Item = AskLine> + 'a {
@@ -250,7 +289,7 @@ fn mark(beat: &PastBeat) -> BeatMark {
 
 async fn asks_of_rows(
     connection: &mut SqliteConnection,
-    since: DateTime<Utc>,
+    (since, whose): (DateTime<Utc>, Whose<'_>),
     sealed_until: DateTime<Utc>,
 ) -> Result<Vec<AskLine>, StoreError> {
     let rows = concat!(
@@ -258,12 +297,15 @@ async fn asks_of_rows(
          FROM asks a JOIN beats b ON b.started_at = a.started_at AND b.monitor = a.monitor AND b.location = a.location \
          WHERE a.started_at >= $1 AND a.turn IN ('scheduled', 're-ask') AND ",
         is_truth!(),
+        " AND ",
+        is_of!("b.monitor", "$4"),
         " ORDER BY a.started_at DESC, a.monitor DESC, a.location DESC, a.position DESC LIMIT $3"
     );
     let mut rows = sqlx::query(rows)
         .bind(since.timestamp_micros())
         .bind(sealed_until.timestamp_micros())
         .bind(u32::try_from(ASKS_MAX).unwrap_or(u32::MAX))
+        .bind(whose.ids())
         .fetch(connection);
     let mut asks = Vec::new();
     // One id a monitor instead of one a row: a fleet of thousands comes back at once.
@@ -294,17 +336,22 @@ async fn asks_of_rows(
 
 async fn strips_of_rows(
     connection: &mut SqliteConnection,
-    since: DateTime<Utc>,
+    (since, whose): (DateTime<Utc>, Whose<'_>),
     sealed_until: DateTime<Utc>,
 ) -> Result<HashMap<MonitorId, Vec<BeatMark>>, StoreError> {
     let rows = concat!(
         "SELECT b.monitor, b.started_at, b.outcome, b.reason, b.elapsed FROM beats b \
          WHERE b.started_at >= $1 AND b.seen = 'seen' AND ",
         is_truth!(),
+        " AND ",
+        is_of!("b.monitor", "$3"),
         " ORDER BY b.started_at DESC"
     );
-    let mut rows =
-        sqlx::query(rows).bind(since.timestamp_micros()).bind(sealed_until.timestamp_micros()).fetch(connection);
+    let mut rows = sqlx::query(rows)
+        .bind(since.timestamp_micros())
+        .bind(sealed_until.timestamp_micros())
+        .bind(whose.ids())
+        .fetch(connection);
     let mut strips: HashMap<MonitorId, Vec<BeatMark>> = HashMap::new();
     while let Some(row) = rows.try_next().await? {
         let strip = strips.entry(MonitorId::new(row.try_get(0)?)).or_default();

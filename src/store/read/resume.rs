@@ -1,6 +1,6 @@
 //! What a start needs, so that every window, phase and promise goes on where it stood.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -18,20 +18,22 @@ use crate::store::file::readers::Readers;
 use crate::store::values::change_set::{Addressee, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, ToolsRow};
 use crate::store::values::column::{incident, incidents, length, timestamp, timestamp_or_none, word, word_or_none};
 use crate::store::values::error::StoreError;
+use crate::store::values::whose::{Whose, is_of};
 
 impl Readers {
     /// Every signal that is not quiet, or that remembers something.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn signal_states(&self) -> Result<Vec<SignalRow>, StoreError> {
-        let rows = sqlx::query(
+    pub async fn signal_states(&self, whose: Whose<'_>) -> Result<Vec<SignalRow>, StoreError> {
+        let rows = sqlx::query(concat!(
             "SELECT monitor, signal, subject, phase, since, streak, covered, held_by, rule_hash, detector \
-             FROM signal_state \
-             WHERE location = $1 AND detector_version = $2",
-        )
+             FROM signal_state WHERE location = $1 AND detector_version = $2 AND ",
+            is_of!("monitor", "$3")
+        ))
         .bind(LOCAL)
         .bind(DETECTOR_VERSION)
+        .bind(whose.ids())
         .fetch_all(&self.readers)
         .await?;
         rows.iter()
@@ -81,20 +83,25 @@ impl Readers {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn tools_baselines(&self) -> Result<Vec<ToolsRow>, StoreError> {
+    pub async fn tools_baselines(&self, whose: Whose<'_>) -> Result<Vec<ToolsRow>, StoreError> {
         let mut reading = self.readers.begin().await?;
         // Replicas have the same list: it is read once, and shared.
-        let lists = sqlx::query(
+        let lists = sqlx::query(concat!(
             "SELECT hash, data FROM blobs \
-             WHERE kind = 'tools' AND hash IN (SELECT hash FROM monitor_tools WHERE to_at IS NULL)",
-        )
+             WHERE kind = 'tools' AND hash IN (SELECT hash FROM monitor_tools WHERE to_at IS NULL AND ",
+            is_of!("monitor", "$1"),
+            ")"
+        ))
+        .bind(whose.ids())
         .fetch_all(&mut *reading)
         .await?;
         let lists: HashMap<String, Arc<Listing>> = lists.iter().map(listing).collect::<Result<_, StoreError>>()?;
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "SELECT monitor, era, hash, from_at, accepted_by, search_tool, invalid_call FROM monitor_tools \
-             WHERE to_at IS NULL",
-        )
+             WHERE to_at IS NULL AND ",
+            is_of!("monitor", "$1")
+        ))
+        .bind(whose.ids())
         .fetch_all(&mut *reading)
         .await?;
         rows.iter().filter_map(|row| baseline(row, &lists).transpose()).collect()
@@ -104,10 +111,14 @@ impl Readers {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn marks(&self) -> Result<Vec<MarksRow>, StoreError> {
-        let rows = sqlx::query("SELECT monitor, instance, version, process_started_at, restarted_at FROM marks")
-            .fetch_all(&self.readers)
-            .await?;
+    pub async fn marks(&self, whose: Whose<'_>) -> Result<Vec<MarksRow>, StoreError> {
+        let rows = sqlx::query(concat!(
+            "SELECT monitor, instance, version, process_started_at, restarted_at FROM marks WHERE ",
+            is_of!("monitor", "$1")
+        ))
+        .bind(whose.ids())
+        .fetch_all(&self.readers)
+        .await?;
         rows.iter()
             .map(|row| {
                 Ok(MarksRow {
@@ -119,6 +130,33 @@ impl Readers {
                 })
             })
             .collect()
+    }
+
+    /// When each monitor was first declared.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn first_seens(&self, whose: Whose<'_>) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+        let rows = concat!("SELECT id, first_seen FROM monitors WHERE ", is_of!("id", "$1"));
+        let rows = sqlx::query(rows).bind(whose.ids()).fetch_all(&self.readers).await?;
+        rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp(row, 1)?))).collect()
+    }
+
+    /// Those of these addresses at which a server was ever seen to list its tools, under whatever id; see
+    /// [`address_hash`](crate::store::write::probe_memory::address_hash).
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn worked_at(&self, addresses: &[String]) -> Result<HashSet<String>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT DISTINCT l.address FROM learnt l WHERE l.address IN (SELECT value FROM json_each($1)) \
+             AND (EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = l.monitor) \
+             OR EXISTS (SELECT 1 FROM tools_seen s WHERE s.monitor = l.monitor))",
+        )
+        .bind(serde_json::json!(addresses).to_string())
+        .fetch_all(&self.readers)
+        .await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
     /// Every receiver that was ever promised a message of this incident, woken fallbacks included.

@@ -1,8 +1,8 @@
 //! What is remembered, and how it stands in columns: timestamps and durations as microseconds, words as their slugs.
 //!
 //! Read `change_set` (what a turn wants remembered), `past` (a beat as it is remembered), `beat_rows` (where a
-//! monitor's rows stand), `drill_rows` (drills), `known_texts` (which texts are kept already), then `column`, `incident_memory`, `claims` (what is lent out of the outbox), `matchers`, `rows` and
-//! `error`.
+//! monitor's rows stand), `drill_rows` (drills), `known_texts` (which texts are kept already), then `column`, `incident_memory`, `claims` (what is lent out of the outbox), `matchers`, `rows`, `whose` (whose
+//! rows are read back) and `error`.
 
 pub(in crate::store) mod error;
 pub(in crate::store) mod column;
@@ -15,3 +15,4 @@ pub(in crate::store) mod known_texts;
 pub mod change_set;
 pub mod drill_rows;
 pub mod past;
+pub mod whose;

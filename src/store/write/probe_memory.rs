@@ -20,6 +20,7 @@ use crate::store::values::change_set::{ChangeSet, ServerProfileRow};
 use crate::store::values::column::{timestamp_or_none, word, word_or_none};
 use crate::store::values::error::StoreError;
 use crate::store::values::rows::Rows;
+use crate::store::values::whose::{Whose, is_of};
 
 static LEARNT: Rows = Rows::new(
     "INSERT INTO learnt (monitor, address, era, transport, found_at, discover, closing, \
@@ -122,11 +123,13 @@ impl Readers {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn server_profiles(&self) -> Result<Vec<ServerProfileRow>, StoreError> {
-        let rows = sqlx::query(
+    pub async fn server_profiles(&self, whose: Whose<'_>) -> Result<Vec<ServerProfileRow>, StoreError> {
+        let rows = sqlx::query(concat!(
             "SELECT monitor, address, era, transport, found_at, discover, closing, certificate_until, admits_strangers, \
-             answered, session, session_version, session_opened_at FROM learnt",
-        )
+             answered, session, session_version, session_opened_at FROM learnt WHERE ",
+            is_of!("monitor", "$1")
+        ))
+        .bind(whose.ids())
         .fetch_all(&self.readers)
         .await?;
         rows.iter()
@@ -144,12 +147,19 @@ impl Readers {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn spent(&self, now: DateTime<Utc>) -> Result<HashMap<MonitorId, Vec<Spent>>, StoreError> {
-        let rows = sqlx::query(
+    pub async fn spent(
+        &self,
+        now: DateTime<Utc>,
+        whose: Whose<'_>,
+    ) -> Result<HashMap<MonitorId, Vec<Spent>>, StoreError> {
+        let rows = sqlx::query(concat!(
             "SELECT monitor, day, beats, requests, bytes_out, bytes_in, connections, sessions_opened, \
-             sessions_closed, tokens FROM footprints WHERE day >= $1 ORDER BY day",
-        )
+             sessions_closed, tokens FROM footprints WHERE day >= $1 AND ",
+            is_of!("monitor", "$2"),
+            " ORDER BY day"
+        ))
         .bind(Spent::day_of(now) - 1)
+        .bind(whose.ids())
         .fetch_all(&self.readers)
         .await?;
         let mut days: HashMap<MonitorId, Vec<Spent>> = HashMap::new();
