@@ -26,7 +26,7 @@ use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
 use crate::daemon::startup::{Start, Started};
-use crate::daemon::{drills, heartbeat, janitor, permits, queue_metrics, quiet_loop};
+use crate::daemon::{drills, heartbeat, janitor, kept_lists, permits, queue_metrics, quiet_loop};
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
@@ -110,7 +110,10 @@ pub struct Running {
 /// Where the file has faults, the address is taken, the database can never be opened, each with the mend; or where it was
 /// told to stop meanwhile.
 pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Result<Running> {
-    let (source, loaded) = configuration(&options)?;
+    let (mut source, mut loaded) = configuration(&options)?;
+    if kept_lists::put_back(&options.config, &loaded).await? {
+        (source, loaded) = configuration(&options)?;
+    }
     let (address, listener) = listening(loaded.settings.listen, &source.name).await?;
     let fleet = Arc::new(loaded.fleet);
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));

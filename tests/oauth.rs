@@ -12,7 +12,9 @@ use axum::{Json, Router};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use serin::domain::classify::classify;
+use serin::domain::discovery::Discovered;
 use serin::domain::monitor::{Monitor, OAuth};
+use serin::domain::network::Network;
 use serin::domain::observation::{BeatKind, Observation, Stranger};
 use serin::domain::outcome::{Outcome, Verdict};
 use serin::domain::reason::FailureReason;
@@ -270,6 +272,32 @@ async fn whatever_goes_wrong_is_a_matter_of_access_and_the_secret_stays_with_the
             let (login, form) = both.asked()[0].clone();
             assert!(login.is_empty() && form.contains("client_secret=s3cret-of-serin"), "{form}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_a_list_names_leads_to_no_private_place_by_a_login() {
+    let both = Both::start(Manners::default()).await;
+    let port = url::Url::parse(&both.home).unwrap().port().unwrap();
+    for (allow, is_asked, sentence) in
+        [(None, false, "its own metadata are asked for nowhere"), (Some("::/0"), true, "unless its source may")]
+    {
+        let mut monitor = both.monitor();
+        monitor.url = address(&format!("http://localhost:{port}/mcp"));
+        let networks =
+            allow.into_iter().chain(allow.map(|_| "127.0.0.0/8")).map(|net| Network(net.to_owned())).collect();
+        let source = "prod".to_owned();
+        monitor.discovered = Some(Box::new(Discovered { source, gone_since: None, allow_private: networks }));
+        let (seen, ..) = beat(&Prober::new(8), &monitor, at(0), ServerProfile::default()).await;
+        // Where it may ask, it gets to hear of an issuer that is not the one of the file, which here has another name.
+        let said = seen
+            .steps
+            .iter()
+            .find_map(|step| step.fault.as_ref())
+            .map(|fault| fault.detail.clone())
+            .unwrap_or_default();
+        assert!(said.starts_with("OAuth: "), "{said}");
+        assert_eq!(said.contains("list its network under `allow_private`"), !is_asked, "{sentence}: {said}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which monitors there are, for somebody who names one that is not.
 
 use crate::cli::remote::{ApiAnswer, Remote};
+use crate::config::Loaded;
 use crate::config::check::checker::similar;
 
 /// Ids named in one line; the rest is counted.
@@ -21,6 +22,19 @@ pub(crate) fn instead(id: &str, ids: &[&str], total: usize) -> String {
         Some(meant) => format!("did you mean '{meant}'?"),
         None => format!("known here: {}", listed(ids.iter().copied(), total)),
     }
+}
+
+/// The same of a file's monitors: an id may be that of a listed one, which a running Serin knows alone.
+pub(crate) fn instead_in(loaded: &Loaded, id: &str) -> String {
+    let mut unread = loaded.fleet.discovery.sources.iter().map(|source| &source.id);
+    let of = unread.find(|source| {
+        !loaded.lists.contains(source) && id.strip_prefix(&***source).is_some_and(|rest| rest.starts_with('-'))
+    });
+    if let Some(source) = of {
+        return format!("what '{source}' lists is not known here: the running Serin keeps it beside its database");
+    }
+    let ids: Vec<&str> = loaded.fleet.monitors.iter().map(|monitor| monitor.id.as_str()).collect();
+    instead(id, &ids, ids.len())
 }
 
 /// Refuses an id of which the running Serin has no monitor.

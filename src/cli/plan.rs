@@ -133,12 +133,23 @@ fn text(plan: &ChangePlan, old: &Provenance, new: &Provenance) -> String {
         format!("{}{commit}", from.file)
     };
     line(&mut text, &format!("{} → {}", version(old), version(new)));
+    let unknown = (!plan.lists_unknown.is_empty()).then(|| {
+        format!(
+            "what {} names is not known here, and may be told of to others or watched otherwise: the running Serin keeps it \
+             beside its database",
+            listed(plan.lists_unknown.iter().map(|id| &**id), plan.lists_unknown.len())
+        )
+    });
     if plan.is_empty() {
         line(&mut text, "nothing changes");
+        unknown.iter().for_each(|unknown| line(&mut text, unknown));
         return text;
     }
     section(&mut text, "Monitors", &monitors(plan));
     let mut rest: Vec<String> = Vec::new();
+    let removed = |id| format!("- list {id}: what it names is watched no longer, and its open incidents end");
+    rest.extend(plan.lists_removed.iter().map(removed));
+    rest.extend(plan.lists_added.iter().map(|id| format!("+ list {id}: what it names is watched once it is read")));
     rest.extend(plan.receivers_added.iter().map(|name| format!("+ receiver {name}")));
     rest.extend(plan.receivers_removed.iter().map(|name| format!("- receiver {name}")));
     rest.extend(plan.receivers_changed.iter().map(|(name, keys)| format!("~ receiver {name}: {}", keys.join(", "))));
@@ -154,6 +165,7 @@ fn text(plan: &ChangePlan, old: &Provenance, new: &Provenance) -> String {
         told.extend(group.changes.iter().map(|change| format!("    {}", change_line(change))));
     }
     section(&mut text, "Who is notified", &told);
+    unknown.iter().for_each(|unknown| line(&mut text, &format!("\n{unknown}")));
     let count = [
         (plan.added.len(), "added"),
         (plan.removed.len(), "removed"),
@@ -282,6 +294,11 @@ fn as_json(plan: &ChangePlan) -> Value {
             .map(|one| json!({ "id": one.id.as_str(), "from": one.from, "to": one.to })).collect::<Vec<_>>(),
         "moved": plan.moved.iter()
             .map(|one| json!({ "from": one.from.as_str(), "to": one.to.as_str() })).collect::<Vec<_>>(),
+        "lists": {
+            "added": plan.lists_added,
+            "removed": plan.lists_removed,
+            "unknown": plan.lists_unknown,
+        },
         "receivers": {
             "added": plan.receivers_added,
             "removed": plan.receivers_removed,

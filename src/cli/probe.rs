@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::known_ids::instead;
+use crate::cli::known_ids::instead_in;
 use crate::cli::observe::{INTERRUPTED, observe, recalled};
 use crate::cli::probe_json::as_value;
 use crate::cli::remote::RemoteArgs;
@@ -103,8 +103,7 @@ fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
     let monitors = &loaded.fleet.monitors;
     let found = monitors.iter().find(|monitor| monitor.id.as_str() == args.target).cloned();
     found.ok_or_else(|| {
-        let ids: Vec<&str> = monitors.iter().map(|monitor| monitor.id.as_str()).collect();
-        let instead = instead(&args.target, &ids, ids.len());
+        let instead = instead_in(&loaded, &args.target);
         anyhow::anyhow!("{} declares no monitor '{}', and this is no URL; {instead}", source.name, args.target)
     })
 }

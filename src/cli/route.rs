@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::config_file::{ConfigFile, declared};
-use crate::cli::known_ids::instead;
+use crate::cli::known_ids::{instead, instead_in};
 use crate::cli::live_silences::{self, LiveSilence};
 use crate::cli::remote::RemoteArgs;
 use crate::config::read::source;
@@ -139,9 +139,8 @@ pub(crate) async fn run(args: RouteArgs) -> anyhow::Result<ExitCode> {
     let RouteCommand::Test(args) = args.command;
     let loaded = declared(&source::read(&args.config.path()?)?)?;
     let fleet = &loaded.fleet;
-    let ids: Vec<&str> = fleet.monitors.iter().map(|monitor| monitor.id.as_str()).collect();
     let Some(monitor) = fleet.monitors.iter().find(|monitor| monitor.id.as_str() == args.monitor) else {
-        anyhow::bail!("no monitor '{}'; {}", args.monitor, instead(&args.monitor, &ids, ids.len()));
+        anyhow::bail!("no monitor '{}'; {}", args.monitor, instead_in(&loaded, &args.monitor));
     };
     let receivers: Vec<&str> = fleet.receivers.iter().map(|receiver| receiver.name.as_str()).collect();
     if let Some(name) = args.expect.iter().find(|name| fleet.receiver(name).is_none()) {

@@ -11,8 +11,7 @@ mod registry;
 mod sd_list;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,17 +22,18 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::describe::listed_file;
-use crate::config::read::bytes::{FILE_BYTES_MAX, read_bytes};
-use crate::config::read::discovered;
+use crate::config::read::bytes::read_bytes;
+use crate::config::read::discovered::{self, LISTS_BYTES_MAX};
 use crate::daemon::discovery::reading::{Reader, Reading};
 use crate::daemon::discovery::registry::Servers;
+use crate::daemon::kept_lists::put;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
-use crate::domain::discovery::Source;
-use crate::domain::discovery::listing::Listing;
+use crate::domain::discovery::listing::{Listing, Named, Seen, TARGETS_MAX};
 use crate::domain::discovery::target::Target;
+use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
-use crate::domain::monitor::MonitorId;
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::live::banner::Banner;
 use crate::live::listings::{Ids, ListingChange, ListingView, Listings};
 use crate::live::state::{LiveChange, RollUp, Standing};
@@ -81,6 +81,10 @@ struct Known {
     good_at: DateTime<Utc>,
     /// The text on disk.
     written: Arc<str>,
+    /// What it names and what cannot be watched.
+    refused: FirstOf,
+    /// Why it could not be read the time before.
+    unread_before: Option<String>,
 }
 
 impl Known {
@@ -116,8 +120,11 @@ impl Discovery {
                 let reader = Reader { documents: self.documents.clone(), folder: self.folder.clone() };
                 known.reading = Some(readings.spawn(reader.read(known.source.clone(), servers)));
             }
-            for known in all.values_mut().filter(|known| !known.written.is_empty()) {
-                self.keep(&fleet, known).await;
+            for known in all.values_mut() {
+                if !known.written.is_empty() {
+                    self.keep(&fleet, known).await;
+                }
+                self.look_at_force(&fleet, known);
             }
             self.tell(&all);
             let idle = all.values().filter(|known| known.reading.is_none());
@@ -141,7 +148,9 @@ impl Discovery {
     ) {
         let id = read.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let by_it = |known: &&mut Known| known.reading.as_ref().is_some_and(|reading| reading.id() == id);
+        let written: usize = all.values().map(|known| known.written.len()).sum();
         let Some(known) = all.values_mut().find(by_it) else { return };
+        let room = usize::try_from(LISTS_BYTES_MAX).unwrap_or(usize::MAX).saturating_sub(written - known.written.len());
         known.reading = None;
         known.due = Instant::now() + known.source.every;
         let listed = match read {
@@ -151,7 +160,7 @@ impl Discovery {
             }
             Err(error) => Err(format!("reading it broke down: {error}")),
         };
-        self.take(fleet, known, listed).await;
+        self.take(fleet, known, listed, room).await;
     }
 
     /// Takes up what the file declares now, with what its files hold, and forgets what it declares no longer.
@@ -174,52 +183,108 @@ impl Discovery {
                 }
                 None => {
                     let path = self.path(fleet, source);
-                    let kept = tokio::task::spawn_blocking(move || read_bytes(&path, FILE_BYTES_MAX).ok()).await;
+                    let kept = tokio::task::spawn_blocking(move || read_bytes(&path, LISTS_BYTES_MAX).ok()).await;
                     let written = String::from_utf8(kept.ok().flatten().unwrap_or_default()).unwrap_or_default();
                     let listing = Listing::kept(listed_file::read(&written).unwrap_or_default());
                     let (source, view, due) = (source.clone(), ListingView::default(), Instant::now());
                     let (reading, servers, written) = (None, Servers::default(), written.into());
-                    let known = Known { source, listing, view, due, reading, servers, good_at: Utc::now(), written };
-                    all.insert(known.source.id.clone(), known);
+                    let (refused, unread_before) = (FirstOf::default(), None);
+                    let (good_at, id) = (Utc::now(), source.id.clone());
+                    let known = Known {
+                        source,
+                        listing,
+                        view,
+                        due,
+                        reading,
+                        servers,
+                        good_at,
+                        written,
+                        refused,
+                        unread_before,
+                    };
+                    all.insert(id, known);
                 }
             }
         }
     }
 
-    /// Takes what a list comes to, and writes what is watched then.
-    async fn take(&self, fleet: &Fleet, known: &mut Known, listed: Result<(Vec<Target>, Vec<String>), String>) {
-        let source = &known.source;
+    /// Takes what a list comes to, and writes what is watched then, in so many bytes at most.
+    async fn take(&self, fleet: &Fleet, known: &mut Known, listed: Result<(Named, Vec<String>), String>, room: usize) {
         let now = Utc::now();
-        let before = known.listing.targets.clone();
-        known.view.unread = match listed {
-            Ok((targets, refused)) => {
-                (known.view.refused_count, known.view.refused) =
-                    (refused.len(), refused.into_iter().take(REFUSED_SHOWN).collect());
-                (known.view.read_at, known.good_at) = (Some(now), now);
-                known
-                    .listing
-                    .take(targets, now.timestamp(), source.gone_after, |id, gone| self.may_go(fleet, id, gone));
-                None
-            }
-            Err(why) => {
-                tracing::warn!(source = source.id, why, "the list cannot be read; the last good one counts");
-                Some(why)
-            }
+        let taken = match listed {
+            Ok(listed) => self.taken(fleet, known, listed, (now, room)).await,
+            Err(why) => Err(why),
         };
-        let text = listed_file::written(&source.id, known.listing.targets.values());
-        if *text != *known.written {
-            tracing::info!(source = source.id, watched = known.listing.targets.len(), "the list changed");
-            known.written = text.into();
+        known.view.unread = taken.err();
+        if let Some(why) = known.view.unread.as_deref().filter(|why| known.unread_before.as_deref() != Some(*why)) {
+            tracing::warn!(source = known.source.id, why, "the list cannot be read; what is known of it counts on");
         }
+        known.unread_before.clone_from(&known.view.unread);
         self.keep(fleet, known).await;
+        self.look_at_force(fleet, known);
         known.view.never_worked = self.never_worked(known, TimeDelta::zero(), now);
         let Known { view, listing, .. } = known;
-        view.changed(change(&before, &listing.targets, now));
-        view.watched = listing.targets.len();
-        let gone = listing.targets.values().filter(|target| target.gone_since.is_some());
-        view.gone = gone.map(|target| target.id.clone()).collect();
         view.held = listing.held.iter().flat_map(|held| held.missing.iter().cloned()).collect();
         view.held_since = listing.held.as_ref().and_then(|held| DateTime::from_timestamp(held.since, 0));
+        self.show(known);
+    }
+
+    /// What is watched once a list is taken; nothing changes where what it comes to cannot be kept.
+    async fn taken(
+        &self,
+        fleet: &Fleet,
+        known: &mut Known,
+        (named, refused): (Named, Vec<String>),
+        (now, room): (DateTime<Utc>, usize),
+    ) -> Result<(), String> {
+        let mut listing = known.listing.clone();
+        let seen = |id: &str, since| self.seen(fleet, id, since);
+        let surplus = listing.take(named, now.timestamp(), known.source.gone_after, seen);
+        let text = listed_file::written(&known.source.id, listing.targets.values());
+        if *text != *known.written {
+            if text.len() > room {
+                let most = LISTS_BYTES_MAX / 1024 / 1024;
+                return Err(format!(
+                    "what it names comes to {} MiB, and all lists together may be {most}: `relabel` drops labels",
+                    text.len() / 1024 / 1024
+                ));
+            }
+            // What is written here is read with what people wrote: nothing gets there that cannot be.
+            let (count, copy) = (listing.targets.len(), text.clone());
+            let read = tokio::task::spawn_blocking(move || listed_file::read(&copy).map(|targets| targets.len()));
+            if read.await.ok().flatten() != Some(count) {
+                return Err("what it names cannot be written down".to_owned());
+            }
+            tracing::info!(source = known.source.id, listed = count, "the list changed");
+            known.written = text.into();
+        }
+        known.view.changed(change(&known.listing.targets, &listing.targets, now));
+        known.listing = listing;
+        let more = format!("{surplus} servers more than the {TARGETS_MAX} that a list may bring");
+        let refused = refused.into_iter().chain((surplus > 0).then_some(more));
+        known.refused = FirstOf::of(refused);
+        (known.view.read_at, known.good_at) = (Some(now), now);
+        Ok(())
+    }
+
+    /// Looks at what of a list is in force: the file has the last word, be it on hosts, ids or room.
+    fn look_at_force(&self, fleet: &Fleet, known: &mut Known) {
+        let listed = |monitor: &&Arc<Monitor>| {
+            monitor.discovered.as_ref().is_some_and(|discovered| discovered.source == known.source.id)
+        };
+        let (mut watched, mut gone) = (0, Vec::new());
+        for monitor in fleet.monitors.iter().filter(listed) {
+            watched += 1;
+            let is_gone =
+                known.listing.targets.get(monitor.id.as_str()).is_some_and(|target| target.gone_since.is_some());
+            gone.extend(is_gone.then(|| monitor.id.to_string()));
+        }
+        let left_out = fleet.discovery.left_out.iter().filter(|left_out| left_out.source == known.source.id);
+        let left_out = FirstOf::of(left_out.map(|LeftOut { monitor, why, .. }| format!("{monitor}: {why}")));
+        let view = &mut known.view;
+        (view.watched, view.gone, view.left_out) = (watched, gone, left_out.count);
+        view.refused = left_out.named.iter().chain(&known.refused.named).take(REFUSED_SHOWN).cloned().collect();
+        view.refused_count = left_out.count + known.refused.count;
         self.show(known);
     }
 
@@ -257,14 +322,22 @@ impl Discovery {
         }
     }
 
-    /// Whether a monitor was seen well since it is gone from the list, unix seconds. What never worked did not die.
-    fn may_go(&self, fleet: &Fleet, id: &str, gone_since: i64) -> bool {
+    /// How a monitor stands that is gone from a list since then, unix seconds.
+    fn seen(&self, fleet: &Fleet, id: &str, gone_since: i64) -> Seen {
         let id = MonitorId::new(id);
-        // A start knows nothing yet of what it will watch.
-        let Some(standing) = self.context.live.standing(&id) else { return fleet.monitor(&id).is_none() };
-        let is_well = standing.roll_up() == RollUp::Up
-            && standing.figures().seen_at.is_some_and(|seen_at| seen_at.timestamp() > gone_since);
-        is_well || !has_worked(&*standing)
+        let Some(standing) = self.context.live.standing(&id) else {
+            // A start knows nothing yet of what it will watch; and what the file leaves out is not waited for.
+            return if fleet.monitor(&id).is_some() { Seen::Failing } else { Seen::Well };
+        };
+        let is_well = || {
+            standing.roll_up() == RollUp::Up
+                && standing.figures().seen_at.is_some_and(|seen_at| seen_at.timestamp() > gone_since)
+        };
+        match () {
+            () if !has_worked(&*standing) => Seen::Never,
+            () if is_well() => Seen::Well,
+            () => Seen::Failing,
+        }
     }
 
     /// What is watched for so long and never worked.
@@ -284,33 +357,36 @@ impl Discovery {
     /// Raises what is trouble of ours, and gives the all-clear.
     fn tell(&self, all: &BTreeMap<String, Known>) {
         let now = Utc::now();
-        let held: Vec<String> = all.values().filter_map(|known| held_line(&known.source.id, &known.view)).collect();
-        // What cannot be kept is trouble at once: a start would know nothing of it.
-        let failing = all.values().filter(|known| now - known.good_at >= TROUBLE_AFTER || known.view.unkept.is_some());
-        let failing: Vec<String> =
-            failing.filter_map(|known| Some(format!("{}: {}", known.source.id, known.view.trouble()?))).collect();
-        if held.is_empty() && failing.is_empty() {
+        let of_all = |line: &dyn Fn(&Known) -> Option<String>| -> BTreeMap<String, String> {
+            all.iter().filter_map(|(id, known)| Some((id.clone(), line(known)?))).collect()
+        };
+        let held = of_all(&|known| held_line(&known.view));
+        let unkept = of_all(&|known| known.view.unkept.clone());
+        let unread = of_all(&|known| known.view.unread.clone().filter(|_| now - known.good_at >= TROUBLE_AFTER));
+        let unwatched = of_all(&|known| known.view.unwatched());
+        let untried = of_all(&|known| named(&self.never_worked(known, NEVER_WORKED_AFTER, now)));
+        let lines = [&held, &unkept, &unread, &unwatched].into_iter().flatten();
+        let lines: Vec<String> = lines.map(|(source, line)| format!("{source}: {line}")).collect();
+        if lines.is_empty() {
             self.context.live.lower(LISTS);
         } else {
-            let text = [held.as_slice(), &failing].concat().join("\n");
-            self.context.live.raise(Banner { kind: LISTS, text, since: now });
+            self.context.live.raise(Banner { kind: LISTS, text: lines.join("\n"), since: now });
         }
-        let untried = all.values().filter_map(|known| {
-            let ids = self.never_worked(known, NEVER_WORKED_AFTER, now);
-            named(&ids).map(|ids| format!("{} lists {ids}", known.source.id))
-        });
-        let untried: Vec<String> = untried.collect();
         let troubles = [
             (InternalAlert::ListHeld, held),
-            (InternalAlert::ListUnread, failing),
+            (InternalAlert::ListUnkept, unkept),
+            (InternalAlert::ListUnread, unread),
+            (InternalAlert::ListUnwatched, unwatched),
             (InternalAlert::NeverWorked, untried),
         ];
         for (kind, lines) in troubles {
             if lines.is_empty() {
                 self.context.alerts.clear(kind, now);
-            } else {
-                self.context.alerts.raise(kind, &lines.join("; "), now);
+                continue;
             }
+            let told: Vec<String> = lines.iter().map(|(source, line)| format!("{source}: {line}")).collect();
+            let about = lines.into_keys().map(|source| (source, None)).collect();
+            self.context.alerts.raise_about(kind, &told.join("; "), about, now);
         }
     }
 }
@@ -328,8 +404,27 @@ fn change(before: &BTreeMap<String, Target>, after: &BTreeMap<String, Target>, a
     }
 }
 
-fn held_line(source: &str, view: &ListingView) -> Option<String> {
-    named(&view.held).map(|ids| format!("{source} lists {} fewer than before: {ids} are watched on", view.held.len()))
+fn held_line(view: &ListingView) -> Option<String> {
+    named(&view.held).map(|ids| format!("lists {} fewer than before: {ids} are watched on", view.held.len()))
+}
+
+/// The first of some lines, and how many there are.
+#[derive(Debug, Default)]
+struct FirstOf {
+    named: Vec<String>,
+    count: usize,
+}
+
+impl FirstOf {
+    fn of(lines: impl Iterator<Item = String>) -> Self {
+        lines.fold(Self::default(), |mut first, line| {
+            if first.count < REFUSED_SHOWN {
+                first.named.push(line);
+            }
+            first.count += 1;
+            first
+        })
+    }
 }
 
 /// The first of some ids, and how many more; none where there is none.
@@ -341,15 +436,4 @@ fn named(ids: &[String]) -> Option<String> {
 
 fn has_worked(standing: &dyn Standing) -> bool {
     standing.state().is_some_and(|(_, state)| state.has_worked())
-}
-
-/// Writes a file in one step: whoever reads it sees all of it or what was before.
-fn put(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    std::fs::create_dir_all(folder)?;
-    let beside = path.with_extension("yaml.new");
-    let mut file = std::fs::File::create(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)
 }

@@ -6,7 +6,7 @@
 //! `transcript_policy` and `answer_texts` (which transcripts and texts stay) on `day_bytes`, `decided` and `notify`
 //! (from a decision to what is written down and queued), `batch_window` (how many start together), `permits` (who may be in flight), `scheduler` (who is
 //! due) on `dues` and `beat_task`, `delivery_worker` (claim, send, record), `firing_alerts` (what fires elsewhere until it ends), `resume` (where the last run stood), `startup`
-//! (the database, open), `reload` (the file, whenever it changes), `quiet_loop` (what silences and windows keep quiet), `drills` (that a page would be heard), `discovery` (lists of servers that others keep), `queue_metrics` (what nobody else would notice),
+//! (the database, open), `reload` (the file, whenever it changes), `quiet_loop` (what silences and windows keep quiet), `drills` (that a page would be heard), `discovery` (lists of servers that others keep), `kept_lists` (their files), `queue_metrics` (what nobody else would notice),
 //! `heartbeat` (that we are well, to somebody outside), `janitor` (forgets what is over).
 
 pub(crate) mod loop_context;
@@ -45,5 +45,6 @@ pub(crate) mod quiet_loop;
 pub(crate) mod drills;
 pub(crate) mod queue_metrics;
 pub(crate) mod heartbeat;
+pub(crate) mod kept_lists;
 pub(crate) mod discovery;
 pub mod janitor;

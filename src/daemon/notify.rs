@@ -355,7 +355,9 @@ fn summary(event: Event, incident: &Incident) -> String {
             let how = match &incident.resolve_cause {
                 Some(ResolveCause::Absorbed { into }) => format!("taken over by incident {into}"),
                 Some(ResolveCause::RuleChanged) => "ended by an edited rule".to_owned(),
-                Some(ResolveCause::MonitorRemoved) => "ended, the monitor was removed from the file".to_owned(),
+                Some(ResolveCause::MonitorRemoved) => {
+                    "ended, nothing watches it any more: it is gone from the file, or from its list,".to_owned()
+                }
                 Some(ResolveCause::Accepted) => "ended, the new tools were accepted".to_owned(),
                 Some(ResolveCause::Recovered) | None => "recovered".to_owned(),
             };

@@ -6,7 +6,7 @@
 //! is read a second time and only judged where both readings agree.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use crate::config::check::checker::Unset;
 use crate::config::check::logging::Log;
 use crate::config::read::bytes::ReadError;
 use crate::config::read::source::{ConfigSource, SourceReader};
+use crate::daemon::kept_lists;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::{Fleet, Provenance};
-use crate::domain::fleet_files::FleetFileKind;
 use crate::live::banner::Banner;
 use crate::live::process_metrics::FileNote;
 use crate::live::state::LiveChange;
@@ -59,16 +59,15 @@ pub(crate) struct Reload {
     pub look: Arc<Notify>,
 }
 
-/// A source of which something is watched, that is declared still, and whose file is not there.
-fn lost_list<'f>(before: &'f Fleet, after: &Fleet, source: &ConfigSource) -> Option<&'f str> {
-    let (lists, folder) = (&after.discovery.sources, &after.discovery.folder);
-    let is_read = |id: &str| {
-        let mut read = source.included.iter().filter(|file| file.kind == FleetFileKind::Discovered);
-        read.any(|file| file.path.file_stem().is_some_and(|stem| stem == id))
-    };
-    let mut watched = before.monitors.iter().filter_map(|monitor| Some(monitor.discovered.as_ref()?.source.as_str()));
-    let is_lost = |id: &&str| lists.iter().any(|list| list.id == **id) && !is_read(id);
-    watched.find(is_lost).filter(|_| before.discovery.folder == *folder)
+/// The sources of which something is watched, that are declared still, and whose kept list was not read.
+fn lost_lists(before: &Fleet, after: &Loaded) -> Vec<String> {
+    let mut lost = kept_lists::unread(after);
+    if !lost.is_empty() {
+        let listed = before.monitors.iter().filter_map(|monitor| monitor.discovered.as_ref());
+        let watched: HashSet<&str> = listed.map(|discovered| discovered.source.as_str()).collect();
+        lost.retain(|source| watched.contains(&**source));
+    }
+    lost
 }
 
 /// The content that was judged last.
@@ -77,8 +76,8 @@ struct Judged {
     hash: String,
     /// What was warned of in the last good one.
     warnings: HashSet<String>,
-    /// Whether the file of a list was missed since.
-    lost_list: bool,
+    /// The lists of which the file was missed since.
+    lost_lists: Vec<String>,
 }
 
 impl std::fmt::Debug for Reload {
@@ -89,8 +88,11 @@ impl std::fmt::Debug for Reload {
 
 impl Reload {
     pub(crate) async fn run(self, shutdown: CancellationToken) {
-        let mut judged =
-            Judged { hash: self.fleet.borrow().provenance.hash.clone(), warnings: HashSet::new(), lost_list: false };
+        let mut judged = Judged {
+            hash: self.fleet.borrow().provenance.hash.clone(),
+            warnings: HashSet::new(),
+            lost_lists: Vec::new(),
+        };
         let mut reader = SourceReader::new(&self.path);
         while !shutdown.is_cancelled() {
             let now = Utc::now();
@@ -121,20 +123,20 @@ impl Reload {
             Looked::Starved => self.context.alerts.raise_out_of_files(FILE, now),
             // A secret's file or a folder could not be opened: what was read is not what is there. The next look may be.
             Looked::Valid(..) | Looked::Faulty { .. } if self.context.alerts.out_of_files(FILE, now) => {}
-            // What it named is watched on until its file is there again, which whoever keeps lists sees to.
-            Looked::Valid(source, loaded) if lost_list(&self.fleet.borrow(), &loaded.fleet, &source).is_some() => {
-                if !std::mem::replace(&mut judged.lost_list, true) {
-                    tracing::warn!("the file of a list is gone or cannot be read; the fleet stays until it is there");
-                }
-            }
             Looked::Valid(source, loaded) => {
+                let lost = lost_lists(&self.fleet.borrow(), &loaded);
+                if !lost.is_empty() {
+                    self.find_again(&loaded, &lost, judged, now).await;
+                    return reader;
+                }
                 let warnings = loaded.warnings.clone();
                 if self.accept(&source, *loaded, now).await {
                     // A list brings a new file all day: what was said of the last one is not said again.
                     for warning in warnings.iter().filter(|warning| !judged.warnings.contains(*warning)) {
                         tracing::warn!("{warning}");
                     }
-                    *judged = Judged { hash: source.hash, warnings: warnings.into_iter().collect(), lost_list: false };
+                    *judged =
+                        Judged { hash: source.hash, warnings: warnings.into_iter().collect(), lost_lists: Vec::new() };
                 }
             }
             Looked::Faulty { hash, why } => {
@@ -143,6 +145,33 @@ impl Reload {
             }
         }
         reader
+    }
+
+    /// What these lists named is watched on until their files are there again. Whoever keeps lists sees to that; where the file
+    /// names another folder, they are copied there.
+    async fn find_again(&self, loaded: &Loaded, lost: &[String], judged: &mut Judged, now: DateTime<Utc>) {
+        if judged.lost_lists != lost {
+            tracing::warn!(
+                "the kept list of {} is gone or cannot be read; the fleet stays until it is there",
+                lost.join(", ")
+            );
+            judged.lost_lists = lost.to_vec();
+        }
+        let folders = (self.fleet.borrow().discovery.folder.clone(), loaded.fleet.discovery.folder.clone());
+        if folders.0 == folders.1 {
+            return;
+        }
+        let (folder, sources) = (self.path.parent().unwrap_or(Path::new("")).to_owned(), lost.to_vec());
+        let to = folders.1.clone();
+        let copied = tokio::task::spawn_blocking(move || {
+            let copy = |source: &String| kept_lists::moved(&folder, source, (&folders.0, &folders.1)).map(drop);
+            sources.iter().try_for_each(copy)
+        });
+        if let Err(error) = copied.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            // Neither this file nor the one in force: whichever is there next is judged anew.
+            judged.hash.clear();
+            self.refuse(&format!("the lists of {} cannot be kept in {to}: {error}", lost.join(", ")), now);
+        }
     }
 
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.

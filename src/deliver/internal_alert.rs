@@ -37,15 +37,19 @@ pub enum InternalAlert {
     HeartbeatFailed,
     /// A list of servers lost many at once; they are watched until somebody lets them go.
     ListHeld,
-    /// A list of servers cannot be read, or not be kept.
+    /// A list of servers cannot be read.
     ListUnread,
+    /// What is watched because of a list cannot be kept on disk.
+    ListUnkept,
+    /// A list names servers that nobody watches.
+    ListUnwatched,
     /// What a list names for a day has never worked; nobody was told of it otherwise.
     NeverWorked,
 }
 
 impl InternalAlert {
     /// All of them, so that a test can go over each.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
@@ -63,6 +67,8 @@ impl InternalAlert {
         Self::HeartbeatFailed,
         Self::ListHeld,
         Self::ListUnread,
+        Self::ListUnkept,
+        Self::ListUnwatched,
         Self::NeverWorked,
     ];
 
@@ -94,6 +100,8 @@ impl InternalAlert {
             Self::HeartbeatFailed => "heartbeat_failed",
             Self::ListHeld => "list_held",
             Self::ListUnread => "list_unread",
+            Self::ListUnkept => "list_unkept",
+            Self::ListUnwatched => "list_unwatched",
             Self::NeverWorked => "never_worked",
         }
     }
@@ -122,8 +130,12 @@ impl InternalAlert {
             Self::HeartbeatFailed => "the heartbeat does not get through: whoever watches Serin will believe it dead",
             Self::ListHeld => "a list of servers lost many at once: they are watched on until somebody lets them go",
             Self::ListUnread => {
-                "a list of servers cannot be read or kept: what was kept of it last is watched, and new servers are not"
+                "a list of servers cannot be read: what was known of it is watched on, and new servers are not"
             }
+            Self::ListUnkept => {
+                "what a list of servers names cannot be kept on disk: new servers are not watched, and a start may know none"
+            }
+            Self::ListUnwatched => "servers that a list names are not watched, and nobody is told when they fail",
             Self::NeverWorked => {
                 "what a list names for a day has never worked, and is in quarantine: nobody is told of it"
             }
@@ -157,7 +169,13 @@ impl InternalAlert {
             Self::ListHeld => {
                 "the list names them again, or `serin discover accept SOURCE` lets them go, if they are meant to be gone"
             }
-            Self::ListUnread => "the list is read and kept again; `serin discover list` says what is wrong with it",
+            Self::ListUnread => "the list is read again; `serin discover list` says what is wrong with it",
+            Self::ListUnkept => {
+                "it can be written; the folder is that of the database, or `discover: { folder: … }` names another"
+            }
+            Self::ListUnwatched => {
+                "the source takes them (`hosts`, `allow_private`), or `relabel` drops them; `serin discover list` names all"
+            }
             Self::NeverWorked => "it works, or is off the list; `serin probe ID` says what is wrong with it",
         }
     }

@@ -10,7 +10,7 @@ pub mod target;
 
 use std::time::Duration;
 
-use url::Url;
+use url::{Host, Url};
 
 use crate::domain::discovery::relabel::Relabel;
 use crate::domain::network::Network;
@@ -24,6 +24,19 @@ pub struct Discovery {
     pub folder: String,
     /// The sources, in the order of the file; ids are unique.
     pub sources: Vec<Source>,
+    /// What was taken from a list and is not watched all the same.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A listed server that is not watched, though its list was taken as it is: the file in force has no place for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The source that lists it.
+    pub source: String,
+    /// The id that its monitor would have.
+    pub monitor: String,
+    /// Why, in one line.
+    pub why: String,
 }
 
 /// One list, and how it becomes monitors.
@@ -87,13 +100,14 @@ pub struct Discovered {
 }
 
 /// Before a host to which a credential may go in the clear.
-const PLAIN: &str = "http://";
+pub const PLAIN: &str = "http://";
 
 impl Source {
     /// Why a listed server may not be at this address.
     pub fn refusal(&self, url: &Url) -> Option<&'static str> {
         let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
-        let fits = |pattern: &str| wildcards::fits_name(pattern, &host);
+        let is_ipv4 = matches!(url.host(), Some(Host::Ipv4(_)));
+        let fits = |pattern: &str| (is_ipv4 || !is_of_numbers(pattern)) && wildcards::fits_name(pattern, &host);
         let is_named = self.hosts.iter().any(|pattern| fits(pattern.strip_prefix(PLAIN).unwrap_or(pattern)));
         let may_be_plain = self.hosts.iter().filter_map(|pattern| pattern.strip_prefix(PLAIN)).any(fits);
         match () {
@@ -105,4 +119,10 @@ impl Source {
             () => None,
         }
     }
+}
+
+/// Whether a pattern means addresses: as one of names, `10.20.*` would fit the name `10.20.evil.example`.
+fn is_of_numbers(pattern: &str) -> bool {
+    pattern.contains(|c: char| c.is_ascii_digit())
+        && pattern.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '*' | '?'))
 }

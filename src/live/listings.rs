@@ -27,6 +27,8 @@ pub struct ListingView {
     pub refused: Vec<String>,
     /// How many those are.
     pub refused_count: usize,
+    /// How many of them were taken from it, and the file in force has no place for them.
+    pub left_out: usize,
     /// When it was last read well, UTC; none: not since Serin started.
     pub read_at: Option<DateTime<Utc>>,
     /// Why it could not be read when that was tried last; none: it could.
@@ -82,9 +84,20 @@ impl ListingView {
         (!self.held.is_empty()).then(|| hex::encode(&digest[..8]))
     }
 
-    /// Why it could not be read or kept when that was tried last; none: it could.
+    /// What it names and nobody watches, where that is more than its rules leave out; none: it is not.
+    pub fn unwatched(&self) -> Option<String> {
+        let first = self.refused.first()?;
+        match () {
+            () if self.left_out > 0 => Some(format!("{} of what it names is left out: {first}", self.left_out)),
+            () if self.watched == 0 => Some(format!("none of the {} it names is watched: {first}", self.refused_count)),
+            () => None,
+        }
+    }
+
+    /// Why it could not be read or kept when that was tried last, or what of it nobody watches; none: all is well.
     pub fn trouble(&self) -> Option<String> {
-        let all: Vec<&str> = self.unkept.iter().chain(&self.unread).map(String::as_str).collect();
+        let all: Vec<String> =
+            [&self.unkept, &self.unread].into_iter().flatten().cloned().chain(self.unwatched()).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 
@@ -120,6 +133,11 @@ impl Listings {
     /// How each stands, by id.
     pub fn all(&self) -> BTreeMap<String, ListingView> {
         self.views.lock().clone()
+    }
+
+    /// Whether a source names this monitor no longer, and nobody has let it go.
+    pub fn is_held(&self, source: &str, monitor: &str) -> bool {
+        self.views.lock().get(source).is_some_and(|view| view.held.iter().any(|held| held == monitor))
     }
 
     /// Says how one stands; whether that is another than before, but for when it was read.

@@ -15,9 +15,8 @@ use crate::net::alarm::Alarm;
 use crate::net::connect_failure::{ConnectFailure, alerted};
 use crate::net::files;
 use crate::net::stream::{Counted, Stream, Traffic};
-use crate::net::target::{Target, name_trouble};
+use crate::net::target::{Guard, Target, guarded, name_trouble};
 use crate::net::trust::{Files, TrustError, Trusts};
-use serin_outbound::guard::{Refusal, allowed};
 use serin_outbound::tls::{Tls, roots, valid_until};
 
 /// Opens connections; holds the TLS configuration and its session cache.
@@ -69,9 +68,15 @@ impl Connector {
         let fail = |(trouble, detail), times| ConnectError { trouble, detail, times };
         let addresses = first_hop(target, (deadline, &mut *alarm)).await.map_err(|why| fail(why, times))?;
         times.name = Some(started.elapsed());
-        guarded(&addresses, guard.or(target.guard())).map_err(|why| fail(why, times))?;
+        let guard = match guard {
+            Some(allow) => Some(Guard { allow, mend: "it is named by a server, and only public ones are reached so" }),
+            None => target.guard(),
+        };
+        if target.proxy().is_none() {
+            guarded(&addresses, guard).map_err(|why| fail(why, times))?;
+        }
         let (tcp, notes) =
-            reached(target, &addresses, (deadline, &mut *alarm)).await.map_err(|why| fail(why, times))?;
+            reached(target, &addresses, guard, (deadline, &mut *alarm)).await.map_err(|why| fail(why, times))?;
         times.connect = Some(started.elapsed());
         // Small requests one after the other: waiting for more bytes would cost 40 ms each.
         let _ = tcp.set_nodelay(true);
@@ -111,17 +116,11 @@ async fn first_hop(
     }
 }
 
-/// Whether all of the addresses may be reached; without a guard any may.
-fn guarded(addresses: &[SocketAddr], guard: Option<&[IpNet]>) -> Result<(), (ConnectFailure, String)> {
-    let Some(allow) = guard else { return Ok(()) };
-    let forbid = |refusal: Refusal| (ConnectFailure::Guarded(refusal), refusal.to_string());
-    addresses.iter().try_for_each(|address| allowed(address.ip(), allow).map_err(forbid))
-}
-
 /// A connection to the target, through its proxy where it has one, and what is worth a note about it.
 async fn reached(
     target: &Target,
     addresses: &[SocketAddr],
+    guard: Option<Guard<'_>>,
     (deadline, alarm): (Instant, &mut Alarm),
 ) -> Result<(TcpStream, Vec<String>), (ConnectFailure, String)> {
     let stood = first_that_answers(addresses, (deadline, &mut *alarm)).await;
@@ -131,7 +130,7 @@ async fn reached(
         _ => (ConnectFailure::ProxyFailed, format!("the proxy {proxy} cannot be reached: {detail}")),
     })?;
     notes.push(format!("through the proxy {proxy}"));
-    match alarm.within(deadline, target.tunnel(proxy, tcp)).await {
+    match alarm.within(deadline, target.tunnel(proxy, tcp, guard)).await {
         Ok(tunnel) => tunnel.map(|tcp| (tcp, notes)),
         Err(_) => Err((ConnectFailure::ProxyFailed, format!("the proxy {proxy} did not answer in time"))),
     }

@@ -13,6 +13,7 @@ use url::{Host, Url};
 use crate::net::connect_failure::ConnectFailure;
 use crate::net::files;
 use crate::net::proxy::Proxy;
+use serin_outbound::guard::{Refusal, allowed};
 use serin_outbound::tls::Tls;
 
 /// Addresses tried of one name: enough for both families of a small pool, and each failing one costs a share of the limit.
@@ -67,8 +68,9 @@ impl Target {
     }
 
     /// The networks in private space that it may be in; none: it may be anywhere.
-    pub(super) fn guard(&self) -> Option<&[IpNet]> {
-        self.guard.as_deref()
+    pub(super) fn guard(&self) -> Option<Guard<'_>> {
+        let mend = "list its network under `allow_private` of the source if it is meant";
+        self.guard.as_deref().map(|allow| Guard { allow, mend })
     }
 
     /// The same, with a TLS configuration of its own.
@@ -108,12 +110,20 @@ impl Target {
         }
     }
 
-    /// Through the proxy, which was reached by `tcp`.
-    pub(super) async fn tunnel(&self, proxy: &Proxy, tcp: TcpStream) -> Result<TcpStream, (ConnectFailure, String)> {
+    /// Through the proxy, which was reached by `tcp`. A name that the proxy resolves is the proxy's to judge.
+    pub(super) async fn tunnel(
+        &self,
+        proxy: &Proxy,
+        tcp: TcpStream,
+        guard: Option<Guard<'_>>,
+    ) -> Result<TcpStream, (ConnectFailure, String)> {
         let mut host = self.place.host.to_string();
-        if proxy.resolves_here() {
+        if proxy.resolves_here() || !matches!(self.place.host, Host::Domain(_)) {
             let found = self.addresses().await.map_err(|error| (name_trouble(&error), error.to_string()))?;
-            host = found.first().map_or(host, |address| address.ip().to_string());
+            guarded(&found, guard)?;
+            if proxy.resolves_here() {
+                host = found.first().map_or(host, |address| address.ip().to_string());
+            }
         }
         proxy.tunnel(tcp, &host, self.place.port).await
     }
@@ -136,6 +146,24 @@ impl Target {
     pub(crate) async fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         resolved(&self.place.host, self.place.port).await
     }
+}
+
+/// Which addresses may be reached that nobody wrote down.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Guard<'a> {
+    /// Networks in private space.
+    pub allow: &'a [IpNet],
+    /// What to do where it is meant.
+    pub mend: &'static str,
+}
+
+/// Whether all of the addresses may be reached; without a guard any may.
+pub(super) fn guarded(addresses: &[SocketAddr], guard: Option<Guard<'_>>) -> Result<(), (ConnectFailure, String)> {
+    let Some(Guard { allow, mend }) = guard else { return Ok(()) };
+    let forbid = |refusal: Refusal| {
+        (ConnectFailure::Guarded(refusal), format!("{} is a {} address: {mend}", refusal.ip, refusal.why))
+    };
+    addresses.iter().try_for_each(|address| allowed(address.ip(), allow).map_err(forbid))
 }
 
 async fn resolved(host: &Host<String>, port: u16) -> io::Result<Vec<SocketAddr>> {

@@ -40,7 +40,7 @@ pub(crate) struct ListingBody {
     refused_count: usize,
     /// When it was last read well; null: not since Serin started.
     read_at: Option<DateTime<Utc>>,
-    /// Why it could not be read or kept when that was last tried; null: it could.
+    /// Why it could not be read or kept when that was last tried, or what of it nobody watches that should be; null: all is well.
     trouble: Option<String>,
     /// What came and went since Serin started, a reading each, the newest first; 50 at most.
     changes: Vec<ChangeBody>,
@@ -124,6 +124,7 @@ fn body((source, view): (String, ListingView)) -> ListingBody {
         held_since,
         refused,
         refused_count,
+        left_out: _,
         read_at,
         unread: _,
         unkept: _,

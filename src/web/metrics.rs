@@ -289,7 +289,7 @@ impl Scrape {
 /// How the lists of `discover:` stand.
 fn lists(to: &mut DescriptorEncoder<'_>, all: &BTreeMap<String, ListingView>) -> Result<(), Error> {
     type Figure = fn(&ListingView) -> Option<i64>;
-    let figures: [(&str, &str, Option<&Unit>, Figure); 6] = [
+    let figures: [(&str, &str, Option<&Unit>, Figure); 7] = [
         ("serin_list_monitors", "monitors watched because a list names them", None, |view| {
             i64::try_from(view.watched).ok()
         }),
@@ -304,6 +304,9 @@ fn lists(to: &mut DescriptorEncoder<'_>, all: &BTreeMap<String, ListingView>) ->
         }),
         ("serin_list_refused", "what a list names and what cannot be watched", None, |view| {
             i64::try_from(view.refused_count).ok()
+        }),
+        ("serin_list_trouble", "1: a list cannot be read or kept, or nobody watches what it names", None, |view| {
+            Some(i64::from(view.trouble().is_some()))
         }),
         ("serin_list_read_time", "when a list was last read well", Some(&Unit::Seconds), |view| {
             view.read_at.map(|at| at.timestamp())

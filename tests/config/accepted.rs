@@ -58,7 +58,8 @@ fn proxies_are_addresses_or_networks() {
 
 #[test]
 fn the_file_of_the_design_loads() {
-    let Loaded { settings, fleet, warnings } = loaded(FULL);
+    let Loaded { settings, fleet, warnings, lists } = loaded(FULL);
+    assert!(lists.is_empty(), "nobody keeps one");
     assert_eq!(warnings, Vec::<String>::new());
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.database, Path::new("serin.db"));

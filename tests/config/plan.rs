@@ -239,4 +239,22 @@ fn what_a_list_brings_is_told_by_its_list() {
     let told: Value = serde_json::from_str(&plan(&["--json"])).expect("JSON");
     assert_eq!(told["added"].as_array().map(Vec::len), Some(12), "{told}");
     assert_eq!(told["added"][0], json!({ "id": "prod-30", "url": "https://30.example.org/mcp", "list": "prod" }));
+
+    // Where nothing is kept, as in a checkout: lists come and go all the same, and what is not known is said.
+    for folder in [&old, &new] {
+        std::fs::remove_dir_all(folder.with_file_name("discovered")).expect("it was there");
+    }
+    let same = plan(&[]);
+    assert!(same.contains("nothing changes\nwhat prod names is not known here"), "{same}");
+    let text = std::fs::read_to_string(&new).expect("the file");
+    std::fs::write(&new, text.replace("id: prod", "id: live")).expect("written");
+    let renamed = plan(&[]);
+    let lines = ["- list prod: what it names is watched no longer", "+ list live: what it names is watched once"];
+    assert!(lines.iter().all(|line| renamed.contains(line)), "{renamed}");
+    let told: Value = serde_json::from_str(&plan(&["--json"])).expect("JSON");
+    assert_eq!(told["lists"], json!({ "added": ["live"], "removed": ["prod"], "unknown": [] }));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_serin"));
+    let test = command.args(["route", "test", "--monitor", "live-a", "--config"]).arg(&new).output().expect("it runs");
+    let said = String::from_utf8(test.stderr).expect("text");
+    assert!(said.contains("what 'live' lists is not known here"), "{said}");
 }

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use crate::process::Serin;
-use crate::stage::{Stage, bounded, messages, received, times};
+use crate::stage::{SECRET, Stage, bounded, messages, received, times};
 
 /// What of the file makes a fleet out of a list; the stage's own monitors follow.
 fn discover(from: &str) -> String {
@@ -149,7 +149,7 @@ async fn a_list_that_cannot_be_kept_is_told_at_once_and_kept_as_soon_as_it_can()
     std::fs::create_dir_all(&in_the_way).expect("a folder where a file should be");
     let (serin, address) = Serin::start(&stage.config()).await;
     let said = serde_json::to_string(&received(&stage.ops, "serin.trouble", None).await).expect("JSON");
-    assert!(said.contains("list_unread") && said.contains("prod: its list cannot be kept in"), "{said}");
+    assert!(said.contains("list_unkept") && said.contains("prod: its list cannot be kept in"), "{said}");
     status.store(503, Ordering::Relaxed);
     let has_both = |page: &str| page.contains("cannot be kept") && page.contains("answers HTTP 503");
     stage.shown(address, "/api/v1/discover", "neither hides the other", has_both).await;
@@ -168,16 +168,19 @@ async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
     let (stage, mut file) = Stage::set(1).await;
     file.rules = "{ availability: { after: 1000 } }";
     let (url, body, _) = list_server().await;
-    let closed = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("its address");
+    let server = stage.servers[0].url("/mcp");
     let some = |count: usize| {
-        let group = |n: usize| json!({ "targets": [closed.to_string()], "labels": { "__scheme__": "http", "__id__": format!("n{n}") } });
+        let group = |n: usize| json!({ "targets": [server], "labels": { "__id__": format!("n{n}") } });
         serde_json::Value::Array((0..count).map(group).collect()).to_string()
     };
     *body.lock() = some(10);
     let text = stage.text(&file).replace("monitors:\n", &discover(&format!("http_sd: {{ url: {url} }}")));
     stage.write_text(&text);
     let (serin, address) = Serin::start(&stage.config()).await;
-    stage.shown(address, "/api/v1/monitors/prod-n9", "ten are watched", |page| page.contains("prod-n9")).await;
+    for n in 0..10 {
+        let page = format!("/api/v1/monitors/prod-n{n}");
+        stage.shown(address, &page, "ten have worked", |page| page.contains("\"state\":\"up\"")).await;
+    }
     *body.lock() = some(2);
     let told = received(&stage.ops, "serin.trouble", None).await;
     let said = serde_json::to_string(&told).expect("JSON");
@@ -248,6 +251,84 @@ async fn what_worked_once_is_no_stranger_when_it_returns() {
     stage.write_text(&text.replace("id: prod", "id: live"));
     received(&stage.oncall, "incident.resolved", Some("prod-s1")).await;
     received(&stage.oncall, "incident.opened", Some("live-s1")).await;
+    serin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_its_kept_lists_nothing_is_taken_for_removed() {
+    let (stage, mut file) = Stage::set(2).await;
+    file.monitors.truncate(1);
+    file.receivers.push("ops");
+    let (url, body, status) = list_server().await;
+    *body.lock() = list(&stage, [1]);
+    let text = stage.text(&file).replace("monitors:\n", &discover(&format!("http_sd: {{ url: {url} }}")));
+    stage.write_text(&text);
+    let kept = |folder: &str| stage.folder.path().join(folder).join("prod.yaml");
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let is_up = |page: &str| page.contains("\"state\":\"up\"");
+    stage.shown(address, "/api/v1/monitors/prod-s1", "it works", is_up).await;
+    stage.more_beats("prod-s1", 3).await;
+    stage.refuse(1);
+    received(&stage.oncall, "incident.opened", Some("prod-s1")).await;
+
+    // A list that is named another folder, while nobody gives it any more, moves along.
+    status.store(503, Ordering::Relaxed);
+    stage.write_text(&text.replace("discover:\n", "discover:\n  folder: elsewhere\n"));
+    let moved = bounded("the list is in the other folder", async {
+        while !kept("elsewhere").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    });
+    moved.await;
+    stage.shown(address, "/api/v1/discover", "and watched", |page| page.contains("\"watched\":1")).await;
+    stage.more_beats("prod-s1", 2).await;
+    serin.stop().await;
+
+    // What nobody kept, and what became of it, the database has.
+    for broken in [None, Some("monitors: [\n"), Some("monitors: [{ id: \"\u{fffe}\" }]\n")] {
+        std::fs::remove_file(kept("elsewhere")).expect("it is there");
+        if let Some(text) = broken {
+            std::fs::write(kept("elsewhere"), text).expect("a file");
+        }
+        let (serin, address) = Serin::start(&stage.config()).await;
+        stage.more_beats("prod-s1", 2).await;
+        let (_, page) = stage.get(address, "/api/v1/incidents?state=open").await;
+        assert!(page.contains("prod-s1"), "its outage goes on: {page}");
+        serin.stop().await;
+    }
+    assert_eq!(times(&stage.oncall, "incident.resolved"), 0, "{:?}", messages(&stage.oncall));
+
+    // Where it cannot be put back, a start says so instead of giving an all-clear.
+    std::fs::remove_dir_all(stage.folder.path().join("elsewhere")).expect("it is there");
+    std::fs::write(stage.folder.path().join("elsewhere"), "in the way").expect("a file");
+    let mut command = Command::new(Serin::PROGRAM);
+    let ended = command.arg("run").arg("--config").arg(stage.config()).env("SERIN_TEST_SECRET", SECRET).output();
+    let ended = bounded("it refuses to start", ended).await.expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(!ended.status.success() && said.contains("cannot be put back there"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_file_leaves_out_of_a_list_is_not_said_to_be_watched() {
+    let (stage, mut file) = Stage::set(2).await;
+    file.monitors.truncate(1);
+    file.receivers.push("ops");
+    std::fs::write(stage.folder.path().join("targets.json"), list(&stage, [1])).expect("a file");
+    let text = stage.text(&file).replace("monitors:\n", &discover("file_sd: [targets.json]"));
+    stage.write_text(&text);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let is_up = |page: &str| page.contains("\"state\":\"up\"");
+    stage.shown(address, "/api/v1/monitors/prod-s1", "it works", is_up).await;
+    stage.write_text(&text.replace("id: prod,", "id: prod, hosts: [\"*.example.org\"],"));
+    let said = serde_json::to_string(&received(&stage.ops, "serin.trouble", None).await).expect("JSON");
+    assert!(said.contains("list_unwatched") && said.contains("is none of `hosts`"), "{said}");
+    let is_said = |page: &str| page.contains("\"watched\":0") && page.contains("none of `hosts`");
+    stage.shown(address, "/api/v1/discover", "it is counted by what is in force", is_said).await;
+    let (code, said) = serin_discover(&stage, address, &["list"]).await;
+    assert!(code == 1 && said.contains("prod: 0 watched") && said.contains("! "), "{said}");
+    stage.write_text(&text);
+    received(&stage.ops, "serin.trouble_over", None).await;
+    stage.shown(address, "/api/v1/monitors/prod-s1", "and so it is again", is_up).await;
     serin.stop().await;
 }
 

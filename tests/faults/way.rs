@@ -8,8 +8,10 @@ use std::time::{Duration, SystemTime};
 use chrono::{TimeDelta, Utc};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::classify::classify;
+use serin::domain::discovery::Discovered;
 use serin::domain::fault::FaultKind;
 use serin::domain::monitor::{ClientCertificate, Monitor};
+use serin::domain::network::Network;
 use serin::domain::observation::{Observation, Stage};
 use serin::domain::outcome::Verdict;
 use serin::domain::reason::FailureReason;
@@ -293,6 +295,36 @@ async fn proxies_lead_to_the_server_and_their_own_trouble_is_ours() {
     monitor.reach.proxy = Some(Box::new(address(&format!("socks5://{}", socks.address))));
     assert_eq!(first_fault(&with(&prober, monitor).await), None);
     assert!(socks.asked().contains(&format!("127.0.0.1:{plain}")), "socks5 resolves here: {:?}", socks.asked());
+}
+
+#[tokio::test]
+async fn a_listed_server_is_reached_through_a_proxy_only_where_its_source_may() {
+    let (socks, open) = (Relay::start(None, true).await, Relay::start(None, false).await);
+    let port = FaultServer::start(modern(), None).await.address.port();
+    let by = |scheme: &str, address: SocketAddr| format!("{scheme}://{address}");
+    let rows = [
+        ("localhost", by("socks5", socks.address), None, true, "a name that is resolved here"),
+        ("127.0.0.1", by("socks5h", socks.address), None, true, "an address that is written out"),
+        ("127.0.0.1", by("http", open.address), None, true, "to any proxy"),
+        ("127.0.0.1", by("http", open.address), Some("127.0.0.0/8"), false, "where its source allows it"),
+        ("localhost", by("socks5", socks.address), Some("127.0.0.0/8"), false, "by its name as well"),
+    ];
+    for (host, proxy, allowed, is_guarded, sentence) in rows {
+        let mut monitor = monitor(&format!("http://{host}:{port}/mcp"), 0);
+        monitor.reach.proxy = Some(Box::new(address(&proxy)));
+        let allow_private = allowed.into_iter().map(|network| Network(network.to_owned())).collect();
+        let source = "prod".to_owned();
+        monitor.discovered = Some(Box::new(Discovered { source, gone_since: None, allow_private }));
+        let asked = socks.asked().len() + open.asked().len();
+        let seen = with(&Prober::new(8), monitor).await;
+        let fault = first_fault(&seen).map(|(_, kind)| kind);
+        assert_eq!(fault, is_guarded.then_some(FaultKind::Guarded), "{sentence}: {seen:#?}");
+        assert_eq!(
+            socks.asked().len() + open.asked().len() == asked,
+            is_guarded,
+            "{sentence}: the proxy is told nothing"
+        );
+    }
 }
 
 #[tokio::test]

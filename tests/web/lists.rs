@@ -29,7 +29,7 @@ pub(crate) fn declared() -> Discovery {
         line,
     };
     let sources = vec![source("prod", "targets/*.json", 5), source("lab", "lab.json", 9)];
-    Discovery { folder: "discovered".to_owned(), sources }
+    Discovery { folder: "discovered".to_owned(), sources, left_out: Vec::new() }
 }
 
 /// One has lost many at once, and the other cannot be read.
@@ -82,6 +82,8 @@ async fn lists_say_what_waits_for_a_person_who_then_lets_go() {
     for line in [
         "serin_list_held{list=\"prod\"} 25",
         "serin_list_monitors{list=\"lab\"} 4",
+        "serin_list_trouble{list=\"prod\"} 1",
+        "serin_list_trouble{list=\"lab\"} 0",
         "serin_list_read_time_seconds{list=\"prod\"}",
     ] {
         assert!(scraped.contains(line), "{line}: {scraped}");

@@ -9,11 +9,13 @@ use crate::config::check::monitors;
 use crate::config::check::process::networks;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
-use crate::config::read::discovered::{DISCOVER, FOLDER_DEFAULT, SOURCES_MAX};
+use crate::config::read::discovered::{DISCOVER, SOURCES_MAX};
 use crate::config::read::node::{MapEntry, Node};
 use crate::domain::discovery::relabel::{Action, Relabel};
-use crate::domain::discovery::{From, Source};
+use crate::domain::discovery::{From, PLAIN, Source};
 
+/// Characters of a source's id; what names a server needs room behind it.
+const ID_CHARS_MAX: usize = 40;
 /// Hosts, globs and rules of one source.
 const ITEMS_MAX: usize = 100;
 const EVERY_DEFAULT: Duration = Duration::from_secs(60);
@@ -37,8 +39,6 @@ const CREDENTIALS: [&str; 2] = ["auth", "client_certificate"];
 pub(in crate::config) struct DiscoverRead<'n, 'a> {
     /// The sources, in order of the file.
     pub sources: Vec<Source>,
-    /// Where their lists are kept.
-    pub folder: String,
     /// The template of each, by its id.
     pub templates: HashMap<String, Fields<'n, 'a>>,
     /// What single monitors have besides, by their ids.
@@ -59,11 +59,11 @@ pub(in crate::config) fn discover<'n, 'a>(
     checker: &mut Checker<'_>,
     section: Option<&'n MapEntry<'a>>,
 ) -> DiscoverRead<'n, 'a> {
-    let mut found = DiscoverRead { folder: FOLDER_DEFAULT.to_owned(), ..DiscoverRead::default() };
+    let mut found = DiscoverRead::default();
     let Some(section) = section else { return found };
     let Some(fields) = checker.fields("'discover'", &section.value, DISCOVER) else { return found };
     if let Some(entry) = fields.get("folder") {
-        found.folder = checker.text("'folder'", &entry.value).unwrap_or_default();
+        checker.text("'folder'", &entry.value);
     }
     let Some(from) = fields.get("from") else {
         let mend = "a list of sources, such as `- { id: prod, file_sd: [targets/*.json] }`";
@@ -85,6 +85,13 @@ pub(in crate::config) fn discover<'n, 'a>(
             checker.report(diagnostic.help("give each source its own id"));
             continue;
         }
+        let alike = |other: &&Source| prefixes(&other.id, &source.id) || prefixes(&source.id, &other.id);
+        if let Some(other) = found.sources.iter().find(alike) {
+            let message = format!("{what} and {} would give two servers one id", quoted(&other.id));
+            let diagnostic = Diagnostic::new(item.place, message).note(places[&other.id], "this one");
+            checker
+                .report(diagnostic.help("ids of its monitors begin with its own and a dash: write `_` for the dash"));
+        }
         for (id, fields) in single {
             found.single.insert(id, Single { fields, source: found.sources.len() });
         }
@@ -94,6 +101,11 @@ pub(in crate::config) fn discover<'n, 'a>(
     found
 }
 
+/// Whether an id of one source's monitors may be one of the other's.
+fn prefixes(one: &str, other: &str) -> bool {
+    other.strip_prefix(one).is_some_and(|rest| rest.starts_with('-'))
+}
+
 fn source<'n, 'a>(
     checker: &mut Checker<'_>,
     what: &str,
@@ -101,7 +113,14 @@ fn source<'n, 'a>(
 ) -> Option<(Source, Option<Fields<'n, 'a>>, HashMap<String, Fields<'n, 'a>>)> {
     let id = match fields.get("id") {
         Some(entry) => {
-            checker.text("a source's id", &entry.value).and_then(|id| checker.id("source", &id, entry.value.place))
+            let id = checker.text("a source's id", &entry.value);
+            let id = id.and_then(|id| checker.id("source", &id, entry.value.place));
+            if id.as_ref().is_some_and(|id| id.len() > ID_CHARS_MAX) {
+                let diagnostic = Diagnostic::new(entry.value.place, format!("{what} has a long id"));
+                let help = format!("at most {ID_CHARS_MAX} characters: ids of its monitors begin with it");
+                checker.report(diagnostic.help(help));
+            }
+            id
         }
         None => {
             checker.missing("a source", item.place, "id", "such as `id: prod`; ids of its monitors begin with it");
@@ -119,7 +138,7 @@ fn source<'n, 'a>(
     };
     let every = duration("every", range).unwrap_or(every_default);
     let gone_after = duration("gone_after", GONE_AFTER).unwrap_or(GONE_AFTER_DEFAULT);
-    let hosts = fields.get("hosts").map(|entry| texts(checker, "'hosts'", entry)).unwrap_or_default();
+    let hosts = fields.get("hosts").map(|entry| hosts(checker, entry)).unwrap_or_default();
     let allow_private = fields.get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default();
     let relabel = fields.get("relabel").map(|entry| relabel(checker, entry)).unwrap_or_default();
     if matches!(from, Some(From::Registry { .. })) && hosts.is_empty() {
@@ -295,6 +314,24 @@ fn not_for_all(checker: &mut Checker<'_>, fields: Fields<'_, '_>, key: &str) {
     let Some(entry) = fields.get(key) else { return };
     let diagnostic = Diagnostic::new(entry.place, format!("{} is what the list says of each server", quoted(key)));
     checker.report(diagnostic.help("leave it out; `relabel` sets `__id__`, `__name__`, `__address__` and `__path__`"));
+}
+
+/// Hosts that a listed server may have. One that no host can fit would leave every server out, in silence.
+fn hosts(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Vec<String> {
+    let hosts = texts(checker, "'hosts'", entry);
+    for host in &hosts {
+        let bare = host.strip_prefix(PLAIN).unwrap_or(host);
+        let is_ipv6 = bare.starts_with('[') && bare.ends_with(']');
+        let may_stand =
+            |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '*' | '?') || (is_ipv6 && "[]:".contains(c));
+        if bare.is_empty() || !bare.chars().all(may_stand) {
+            let diagnostic = Diagnostic::new(entry.value.place, format!("{} is no host", quoted(host)));
+            let help =
+                "a name or an address without port and path, such as `docs.example.org`, `*.example.org` or `10.20.*`";
+            checker.report(diagnostic.help(help));
+        }
+    }
+    hosts
 }
 
 fn texts(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<String> {

@@ -13,7 +13,7 @@ use crate::config::check::monitors::{Defaults, FLEET_CANARIES_MAX, MONITORS_MAX,
 use crate::config::check::runbooks;
 use crate::config::read::diagnostic::{Diagnostic, quoted};
 use crate::config::read::node::{Child, MapEntry, Node, NodeValue};
-use crate::domain::discovery::{Discovered, Source};
+use crate::domain::discovery::{Discovered, LeftOut, Source};
 use crate::domain::monitor::Monitor;
 use crate::domain::runbooks::RunbooksByReason;
 
@@ -32,7 +32,7 @@ pub(in crate::config) fn discovered<'n, 'a>(
     found: &mut MonitorsRead,
     sections: &[(&'n MapEntry<'a>, Option<&Source>)],
     (defaults, discover): (&Defaults<'_, '_>, &DiscoverRead<'n, 'a>),
-) -> Vec<Source> {
+) -> (Vec<Source>, Vec<LeftOut>) {
     // What a template asks is asked of monitors already.
     let asked = checker.asked.take();
     let mut sources = discover.sources.clone();
@@ -48,26 +48,32 @@ pub(in crate::config) fn discovered<'n, 'a>(
         let said = whole(checker, &format!("monitor {}", quoted(id)), fields, (found, defaults));
         source.template.push_str(&format!("; {id}: {}", said.unwrap_or_default()));
     }
-    let mut ids = HashSet::new();
+    let (mut ids, mut all_left_out) = (HashSet::new(), Vec::new());
+    let room = MONITORS_MAX.saturating_sub(found.list.len());
+    let counts = sections.iter().map(|(entry, _)| entry.value.items().count());
+    let share = fair_share(counts.collect(), room);
     let mut canaries_left =
         FLEET_CANARIES_MAX.saturating_sub(found.list.iter().map(|monitor| monitor.canaries.len()).sum());
     for (entry, source) in sections {
         let Some(source) = source else { continue };
         let Some(items) = checker.list("'monitors' of a list", &entry.value) else { continue };
         let template = discover.templates.get(&source.id);
-        for item in items {
+        let mut left_out = |checker: &mut Checker<'_>, item, why: &str| {
+            all_left_out.push(left_out(checker, item, source, why));
+        };
+        for (nth, item) in items.iter().enumerate() {
             let mark = checker.found.mark();
             let read = listed(checker, (item, source, template), (defaults, discover));
             let why = checker.found.take_back(mark);
             let Some((monitor, own)) = read.filter(|_| why.is_none()) else {
-                left_out(checker, item, source, &why.unwrap_or_else(|| "it cannot be read".to_owned()));
+                left_out(checker, item, &why.unwrap_or_else(|| "it cannot be read".to_owned()));
                 continue;
             };
             let id = monitor.id.as_str();
             let why = match () {
                 () if found.places.contains_key(id) => "the file declares a monitor of this id",
                 () if !ids.insert(id.to_owned()) => "another of this id is listed before it",
-                () if found.list.len() >= MONITORS_MAX => "one Serin watches no more than 50,000",
+                () if nth >= share => "one Serin watches no more than 50,000, and this list has its share of them",
                 () if monitor.canaries.len() > canaries_left => "the fleet has more canaries than it may",
                 () => {
                     canaries_left -= monitor.canaries.len();
@@ -76,7 +82,7 @@ pub(in crate::config) fn discovered<'n, 'a>(
                     continue;
                 }
             };
-            left_out(checker, item, source, why);
+            left_out(checker, item, why);
         }
     }
     // Where no list was read yet, as in a checkout, nothing is known of what it names.
@@ -89,7 +95,21 @@ pub(in crate::config) fn discovered<'n, 'a>(
         checker.report(diagnostic.help("`serin discover list` says what is watched; it holds once a list names it"));
     }
     checker.asked = asked;
-    sources
+    (sources, all_left_out)
+}
+
+/// How many each list may bring, where all together have more than there is room for: a long one takes nothing from a short one.
+fn fair_share(mut counts: Vec<usize>, room: usize) -> usize {
+    counts.sort_unstable();
+    let mut left = room;
+    for (nth, count) in counts.iter().enumerate() {
+        let share = left / (counts.len() - nth);
+        if *count > share {
+            return share;
+        }
+        left -= count;
+    }
+    room
 }
 
 /// Looks at a template as a whole, at its own place; a text that changes with what it says.
@@ -148,10 +168,15 @@ fn listed<'n, 'a>(
     Some((read, runbooks))
 }
 
-fn left_out(checker: &mut Checker<'_>, item: &Node<'_>, source: &Source, why: &str) {
+fn left_out(checker: &mut Checker<'_>, item: &Node<'_>, source: &Source, why: &str) -> LeftOut {
     let what = Checker::named("monitor", item);
     let message = format!("{what}, which {} lists, is left out: {why}", quoted(&source.id));
     checker.report(Diagnostic::warning(item.place, message).help("mend the list, or alter it by `relabel`"));
+    let monitor = match item.get("id").map(|id| &id.value) {
+        Some(NodeValue::Scalar { text, .. }) => text.to_string(),
+        _ => String::new(),
+    };
+    LeftOut { source: source.id.clone(), monitor, why: why.to_owned() }
 }
 
 /// What a list says is text: nothing of ours is put into it.
@@ -164,5 +189,25 @@ fn refuse_references(checker: &mut Checker<'_>, node: &Node<'_>) {
         NodeValue::Scalar { .. } => {}
         NodeValue::List(items) => items.iter().for_each(|item| refuse_references(checker, item)),
         NodeValue::Map(entries) => entries.iter().for_each(|entry| refuse_references(checker, &entry.value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_takes_nothing_from_a_short_one() {
+        let rows = [
+            (vec![], 10, 10, "no list"),
+            (vec![3, 4], 10, 10, "there is room for all"),
+            (vec![3, 20], 10, 7, "the short one is whole"),
+            (vec![20, 3], 10, 7, "in whatever order"),
+            (vec![9, 9, 1], 10, 4, "two long ones share"),
+            (vec![9], 0, 0, "no room at all"),
+        ];
+        for (counts, room, expected, sentence) in rows {
+            assert_eq!(fair_share(counts, room), expected, "{sentence}");
+        }
     }
 }

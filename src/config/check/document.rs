@@ -25,6 +25,7 @@ use crate::config::check::shape::ValueShape;
 use crate::config::check::status_page;
 use crate::config::check::users::UsersRead;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
+use crate::config::read::discovered as read_discovered;
 use crate::config::read::node::{MapEntry, Node, NodeValue, Tree};
 use crate::config::read::source::ConfigSource;
 use crate::domain::discovery::Discovery;
@@ -60,6 +61,7 @@ pub(in crate::config) fn document(
     };
     let receivers = receivers::receivers(checker, everywhere("receivers"), has_smtp);
     let defaults = monitors::defaults(checker, node("defaults"));
+    let (folder, _) = trees.first().map(|tree| read_discovered::named(&tree.root)).unwrap_or_default();
     let discover = discover::discover(checker, first.get("discover"));
     let of_a_list = |nth: usize| {
         let file = nth.checked_sub(1).and_then(|nth| source.included.get(nth))?;
@@ -98,7 +100,7 @@ pub(in crate::config) fn document(
         receivers.unused(checker, &routes, &process.internal);
     }
     // Last, and named by nothing above: what comes and goes by itself may not decide whether the file is right.
-    let sources = discovered::discovered(checker, &mut monitors, &listed, (&defaults, &discover));
+    let (sources, left_out) = discovered::discovered(checker, &mut monitors, &listed, (&defaults, &discover));
     for monitor in &mut monitors.list {
         Arc::make_mut(monitor).identity.clone_from(&process.identity);
     }
@@ -113,7 +115,7 @@ pub(in crate::config) fn document(
         maintenance,
         drills,
         status_page,
-        discovery: Discovery { folder: discover.folder, sources },
+        discovery: Discovery { folder, sources, left_out },
         internal: process.internal.into_iter().map(|(name, _)| name).collect(),
         runbooks,
         allow_private: process.allow_private,

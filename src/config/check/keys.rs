@@ -102,7 +102,7 @@ const KEYS: &[(&str, &str)] = &[
     ("discover", "Monitors that nobody writes down: lists of servers that others keep."),
     (
         "discover.folder",
-        "Where Serin keeps the last good list of each source, relative to this file. Default discovered.",
+        "Where Serin keeps the last good list of each source, relative to this file. Default: discovered, beside the database.",
     ),
     ("discover.from", "The sources."),
     ("discover.from.id", "The source's name; ids of its monitors begin with it."),

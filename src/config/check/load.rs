@@ -8,9 +8,11 @@ use crate::config::check::golden::GoldenSets;
 use crate::config::check::pinned::{self, LockRead};
 use crate::config::check::process::ProcessSettings;
 use crate::config::check::users::UsersRead;
-use crate::config::read::diagnostic::{Collector, Diagnostic, Diagnostics, Text, TextSpan};
+use crate::config::read::diagnostic::{Collector, Diagnostic, Diagnostics, Text, TextSpan, quoted};
+use crate::config::read::discovered::UNREAD;
 use crate::config::read::include;
 use crate::config::read::lock_files::LockFile;
+use crate::config::read::node::{NodeValue, Tree};
 use crate::config::read::source::ConfigSource;
 use crate::config::read::tree::{self, Budget};
 use crate::domain::fleet::{Fleet, IncludedFile, Provenance};
@@ -25,6 +27,8 @@ pub struct Loaded {
     pub fleet: Fleet,
     /// What is better mended and stops nothing, each rendered with its place.
     pub warnings: Vec<String>,
+    /// The sources whose kept list was read; what others list is not known, and not gone.
+    pub lists: Vec<String>,
 }
 
 /// Checks a file, with those it includes and their locks, and gives what they declare, or everything that is wrong with them.
@@ -51,7 +55,12 @@ pub fn load(
         let next = texts.last().map_or_else(|| Text::first(name, text), |before| before.followed_by(name, text));
         texts.push(next);
     }
-    for (bytes, text) in bytes().zip(&texts) {
+    let kinds = std::iter::once(FleetFileKind::Yaml).chain(source.included.iter().map(|file| file.kind));
+    let is_list: Vec<bool> = kinds.map(|kind| kind == FleetFileKind::Discovered).collect();
+    for (nth, (bytes, text)) in bytes().zip(&texts).enumerate() {
+        if is_list.get(nth) == Some(&true) {
+            continue;
+        }
         if let Err(error) = std::str::from_utf8(bytes) {
             let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
             let at = text.start.saturating_add(u32::try_from(error.valid_up_to()).unwrap_or(u32::MAX));
@@ -63,9 +72,19 @@ pub fn load(
     let (yaml, golden) = texts[..declaring]
         .split_at(1 + source.included.iter().filter(|file| file.kind != FleetFileKind::Golden).count());
     let mut trees = Vec::with_capacity(yaml.len());
+    let mut lists = Vec::new();
     if found.errors() == 0 {
         let mut budget = Budget::default();
-        trees.extend(yaml.iter().filter_map(|text| tree::parse(*text, &mut budget, &mut found)));
+        for (nth, text) in yaml.iter().enumerate() {
+            if !is_list[nth] {
+                trees.extend(tree::parse(*text, &mut budget, &mut found));
+                continue;
+            }
+            let (tree, is_read) = kept_list(*text, &mut found);
+            trees.extend(tree);
+            let path = &source.included[nth - 1].path;
+            lists.extend(path.file_stem().filter(|_| is_read).map(|id| id.to_string_lossy().into_owned()));
+        }
     }
     if trees.len() < yaml.len() {
         return Err(found.finish(&texts, true));
@@ -93,11 +112,40 @@ pub fn load(
     match parts {
         Some((settings, mut fleet)) if !refused => {
             fleet.provenance = provenance(source, &texts[..declaring]);
-            Ok(Loaded { settings, fleet, warnings: diagnostics.warnings })
+            Ok(Loaded { settings, fleet, warnings: diagnostics.warnings, lists })
         }
         _ => Err(diagnostics),
     }
 }
+
+/// The kept list of a source, which is Serin's own to write: what became of it is no fault of what people wrote. One that cannot
+/// be read counts as none, and whether it could.
+fn kept_list<'a>(text: Text<'a>, found: &mut Collector) -> (Option<Tree<'a>>, bool) {
+    let mark = found.mark();
+    let tree = tree::parse(text, &mut Budget::default(), found);
+    let broken = found.take_back(mark);
+    let is_list = |tree: &Tree<'_>| match &tree.root.value {
+        NodeValue::Map(entries) => {
+            entries.len() == 1
+                && entries
+                    .iter()
+                    .all(|entry| entry.key == "monitors" && matches!(entry.value.value, NodeValue::List(_)))
+        }
+        _ => false,
+    };
+    if let Some(tree) = tree.filter(|tree| broken.is_none() && is_list(tree)) {
+        return (Some(tree), true);
+    }
+    let said = text.text.strip_prefix(UNREAD).map(str::trim_end);
+    let why = said.or(broken.as_deref()).unwrap_or("it holds no list of `monitors`, and nothing else");
+    let message = format!("the kept list {} cannot be read: {why}", quoted(text.name));
+    let help = "what was in force of it counts on, and Serin writes it again; its source is asked as ever";
+    found.add(Diagnostic::warning(text.top(), message).help(help));
+    (tree::parse(Text { text: NO_LIST, ..text }, &mut Budget::default(), found), false)
+}
+
+/// A list of none.
+const NO_LIST: &str = "monitors: []";
 
 /// The locks as trees; an empty file is a lock in which nothing is pinned.
 fn locks_read<'r, 'a>(texts: &[Text<'a>], source: &'r ConfigSource, found: &mut Collector) -> Vec<LockRead<'r, 'a>> {

@@ -80,10 +80,10 @@ impl Changed {
     }
 }
 
-/// Where a source stands in the file is no part of it.
+/// Where a source stands in the file is no part of it, nor is what its list names.
 fn unplaced_sources(discovery: &Discovery) -> Discovery {
     let sources = discovery.sources.iter().map(|source| Source { line: 0, ..source.clone() });
-    Discovery { sources: sources.collect(), ..discovery.clone() }
+    Discovery { sources: sources.collect(), left_out: Vec::new(), ..discovery.clone() }
 }
 
 /// The keys outside of monitors, receivers and routes by which a fleet differs from what it was.

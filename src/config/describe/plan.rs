@@ -23,6 +23,12 @@ pub struct ChangePlan {
     pub renamed: Vec<Renamed>,
     /// Monitors that go while another one comes at the same address.
     pub moved: Vec<Moved>,
+    /// Sources of `discover` that come, by id.
+    pub lists_added: Vec<String>,
+    /// Sources that go, with all that they list.
+    pub lists_removed: Vec<String>,
+    /// Sources of which it is not known here what they list: a running Serin keeps that.
+    pub lists_unknown: Vec<String>,
     /// Names of receivers that come.
     pub receivers_added: Vec<String>,
     /// Names of receivers that go.
@@ -90,7 +96,7 @@ pub struct Addressees {
 impl ChangePlan {
     /// Whether `serin plan` ends with 0.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        *self == Self { lists_unknown: self.lists_unknown.clone(), ..Self::default() }
     }
 }
 
@@ -117,6 +123,7 @@ pub fn plan(old: &Loaded, new: &Loaded) -> ChangePlan {
         ("serin.unrouted", old.settings.refuses_unrouted == new.settings.refuses_unrouted),
     ];
     plan.rest.extend(settings.into_iter().filter(|(_, same)| !same).map(|(key, _)| key.to_owned()));
+    lists(&mut plan, old, new);
     let (old, new) = (&old.fleet, &new.fleet);
     let before: HashMap<&MonitorId, &Monitor> = old.monitors.iter().map(|one| (&one.id, &**one)).collect();
     let after: HashMap<&MonitorId, &Monitor> = new.monitors.iter().map(|one| (&one.id, &**one)).collect();
@@ -165,6 +172,16 @@ fn moved(
         Some(Moved { from: (*from).clone(), to: one.id.clone() })
     })
     .collect()
+}
+
+fn lists(plan: &mut ChangePlan, old: &Loaded, new: &Loaded) {
+    let ids = |loaded: &Loaded| -> BTreeSet<String> {
+        loaded.fleet.discovery.sources.iter().map(|source| source.id.clone()).collect()
+    };
+    let (before, after) = (ids(old), ids(new));
+    plan.lists_removed = before.difference(&after).cloned().collect();
+    plan.lists_added = after.difference(&before).cloned().collect();
+    plan.lists_unknown = before.intersection(&after).filter(|id| !new.lists.contains(id)).cloned().collect();
 }
 
 fn receivers(plan: &mut ChangePlan, old: &Fleet, new: &Fleet) {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::read::bytes::{self, FILE_BYTES_MAX, ReadError};
 use crate::config::read::diagnostic::{Collector, Text};
-use crate::config::read::discovered::{self, DISCOVER};
+use crate::config::read::discovered::{self, DISCOVER, LISTS_BYTES_MAX, UNREAD};
 use crate::config::read::glob::{self, Nothing};
 use crate::config::read::node::{Node, NodeValue};
 use crate::config::read::tree::{self, Budget};
@@ -202,18 +202,19 @@ impl Gatherer<'_> {
         said
     }
 
-    /// Reads what sources of the first file listed when they were last asked; one that was never asked has no file. One that
-    /// cannot be read is a fault that says so, in the place of its content: what it names is not gone.
+    /// Reads what sources of the first file listed when they were last asked; one that was never asked has no file. Of one that
+    /// cannot be read it stands in the place of its content why: what it names is not gone.
     fn read_discovered(&mut self, named: &Named) {
         let (kept_in, sources) = &named.discovered;
+        let mut bytes_left = LISTS_BYTES_MAX;
         for source in sources {
             let path = discovered::path(&self.folder, kept_in, source);
-            let bytes = match bytes::read_bytes(&path, self.bytes_left) {
+            let bytes = match bytes::read_bytes(&path, bytes_left) {
                 Ok(bytes) => bytes,
                 Err(ReadError::Unreadable { why, .. }) if why.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => format!("monitors: {:?}\n", error.to_string()).into_bytes(),
+                Err(error) => format!("{UNREAD}{}\n", error.to_string().replace('\n', " ")).into_bytes(),
             };
-            self.bytes_left = self.bytes_left.saturating_sub(bytes.len() as u64);
+            bytes_left = bytes_left.saturating_sub(bytes.len() as u64);
             let name = self.name(&path);
             self.found.files.push(Included { path, name, bytes, by: 0, kind: FleetFileKind::Discovered });
         }

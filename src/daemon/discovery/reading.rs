@@ -15,8 +15,10 @@ use crate::config::read::bytes::read_bytes;
 use crate::config::read::glob;
 use crate::daemon::discovery::registry::{self, Servers};
 use crate::daemon::discovery::sd_list;
+use crate::deliver::plain;
+use crate::domain::discovery::listing::Named;
 use crate::domain::discovery::relabel::Labels;
-use crate::domain::discovery::target::{Target, target};
+use crate::domain::discovery::target::{Refused, Target, target};
 use crate::domain::discovery::{From, Source};
 use crate::net::document::Documents;
 
@@ -24,6 +26,8 @@ use crate::net::document::Documents;
 const WITHIN: Duration = Duration::from_secs(11 * 60);
 /// Files of one source.
 const FILES_MAX: usize = 1_000;
+/// Characters of why a list cannot be read.
+const WHY_CHARS_MAX: usize = 400;
 
 /// What reads lists.
 #[derive(Debug, Clone)]
@@ -36,8 +40,8 @@ pub(super) struct Reader {
 /// One list, read.
 #[derive(Debug)]
 pub(super) struct Reading {
-    /// The monitors it comes to, and a line for each server that cannot be one; or why it cannot be read.
-    pub listed: Result<(Vec<Target>, Vec<String>), String>,
+    /// The monitors it comes to, and a line for each server that cannot be one; or why it cannot be read, in one line.
+    pub listed: Result<(Named, Vec<String>), String>,
     /// What is known of a registry now.
     pub servers: Servers,
 }
@@ -45,10 +49,13 @@ pub(super) struct Reading {
 impl Reader {
     /// Reads one. `servers` is what is known of it where it is a registry.
     pub(super) async fn read(self, source: Source, servers: Servers) -> Reading {
-        tokio::time::timeout(WITHIN, self.read_through(source, servers)).await.unwrap_or_else(|_| {
+        let read = tokio::time::timeout(WITHIN, self.read_through(source, servers)).await.unwrap_or_else(|_| {
             let why = format!("it takes longer than {} minutes", WITHIN.as_secs() / 60);
             Reading { listed: Err(why), servers: Servers::default() }
-        })
+        });
+        // Whoever says what is wrong with a list may quote it.
+        let listed = read.listed.map_err(|why| plain::line(&why, WHY_CHARS_MAX));
+        Reading { listed, ..read }
     }
 
     async fn read_through(self, source: Source, mut servers: Servers) -> Reading {
@@ -83,12 +90,13 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
 }
 
 /// The monitors that a list comes to, each id once, and what of it cannot be one.
-fn targets(source: &Source, listed: Vec<Labels>) -> (Vec<Target>, Vec<String>) {
-    let (mut found, mut refused) = (Vec::<Target>::new(), Vec::new());
+fn targets(source: &Source, listed: Vec<Labels>) -> (Named, Vec<String>) {
+    let (mut found, mut unclear, mut refused) = (Vec::<Target>::new(), BTreeSet::new(), Vec::new());
     let mut places: HashMap<String, usize> = HashMap::new();
     let allow: Vec<IpNet> = source.allow_private.iter().filter_map(|network| network.0.parse().ok()).collect();
     for (nth, labels) in listed.into_iter().enumerate() {
-        match target(source, labels).and_then(|target| target.map(|target| reachable(target, &allow)).transpose()) {
+        let read = target(source, labels);
+        match read.and_then(|target| Ok(target.map(|target| reachable(target, &allow)).transpose()?)) {
             Ok(None) => {}
             Ok(Some(target)) => match places.get(&target.id).map(|place| &found[*place]) {
                 None => {
@@ -104,10 +112,14 @@ fn targets(source: &Source, listed: Vec<Labels>) -> (Vec<Target>, Vec<String>) {
                     first.url
                 )),
             },
-            Err(why) => refused.push(format!("target {}: {why}", nth + 1)),
+            Err(Refused { id, why }) => {
+                unclear.extend(id);
+                refused.push(format!("target {}: {why}", nth + 1));
+            }
         }
     }
-    (found, refused)
+    unclear.retain(|id| !places.contains_key(id));
+    (Named { targets: found, unclear }, refused)
 }
 
 /// A server, unless its address is written out and lies where the source may not reach. What a name leads to is known when it
@@ -131,6 +143,9 @@ fn of_files(folder: &Path, globs: &[String]) -> Result<Vec<Labels>, String> {
     let mut paths = BTreeSet::new();
     for pattern in globs {
         paths.extend(glob::files(folder, pattern)?);
+    }
+    if paths.is_empty() {
+        return Err(format!("no file is there that {} stands for", globs.join(" or ")));
     }
     if paths.len() > FILES_MAX {
         return Err(format!("its globs stand for more than {FILES_MAX} files"));

@@ -73,7 +73,19 @@ pub(super) async fn read(
     if servers.by_name.len() > SERVERS_MAX {
         return Err(format!("it lists more than {SERVERS_MAX} servers; `search` narrows it"));
     }
+    if servers.by_name.iter().map(|(name, addresses)| bytes_of(name, Some(addresses))).sum::<usize>() > LABEL_BYTES_MAX
+    {
+        let most = LABEL_BYTES_MAX / 1024 / 1024;
+        // What it said so far is forgotten, and asked for anew: it may have become less.
+        *servers = Servers::default();
+        return Err(format!("more than {most} MiB of labels; `search` narrows it"));
+    }
     Ok(servers.by_name.values().flatten().cloned().collect())
+}
+
+fn bytes_of(name: &str, addresses: Option<&Vec<Labels>>) -> usize {
+    let labels = addresses.into_iter().flatten().flatten();
+    name.len() + labels.map(|(name, value)| name.len() + value.len()).sum::<usize>()
 }
 
 /// A server's name with the labels of each of its addresses; none where it has none any more.
@@ -92,8 +104,7 @@ async fn pages(
         let answer = documents.fetch(url.as_str(), bearer, PAGE_BYTES_MAX).await.map_err(at)?;
         let (listed, next) = parsed(&answer).map_err(at)?;
         for (name, addresses) in listed {
-            let labels = addresses.iter().flatten().flatten();
-            bytes += name.len() + labels.map(|(name, value)| name.len() + value.len()).sum::<usize>();
+            bytes += bytes_of(&name, addresses.as_ref());
             all.push((name, addresses));
         }
         if bytes > LABEL_BYTES_MAX {

@@ -17,6 +17,8 @@ pub(crate) const LIST_BYTES_MAX: usize = 32 * 1024 * 1024;
 const TARGETS_MAX: usize = 50_000;
 /// Bytes of all labels, each counted with every target that carries it: a group's are written once for all of its targets.
 const CARRIED_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Bytes that a label takes besides those of its texts, in memory.
+const LABEL_COST: usize = 80;
 /// Labels of one group, those for rules among them.
 const LABELS_MAX: usize = 128;
 const LABEL_BYTES_MAX: usize = 4 * 1024;
@@ -50,7 +52,7 @@ impl<'de> Visitor<'de> for Groups {
     fn visit_seq<A: SeqAccess<'de>>(self, mut groups: A) -> Result<List, A::Error> {
         let (mut all, mut carried) = (Vec::new(), 0);
         while let Some(Group { targets, labels }) = groups.next_element()? {
-            let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len()).sum();
+            let bytes: usize = labels.iter().map(|(name, value)| name.len() + value.len() + LABEL_COST).sum();
             carried += bytes * targets.len();
             if carried > CARRIED_BYTES_MAX {
                 let most = CARRIED_BYTES_MAX / 1024 / 1024;
@@ -153,6 +155,15 @@ mod tests {
                 format!(r#"[{{"labels":{{"a":"{}"}},"targets":[{}"a"]}}]"#, "x".repeat(4_000), "\"a\",".repeat(40_000)),
                 Err("MiB of labels"),
                 "a long label on many targets",
+            ),
+            (
+                format!(
+                    r#"[{{"labels":{{{}"z":""}},"targets":[{}"a"]}}]"#,
+                    (0..100).map(|n| format!("\"{n}\":\"\",")).collect::<String>(),
+                    "\"a\",".repeat(40_000)
+                ),
+                Err("MiB of labels"),
+                "many short ones on many targets",
             ),
             ("<html>".to_owned(), Err("line 1 column 1"), "a page"),
         ];

@@ -111,13 +111,38 @@ async fn the_last_word_on_a_removed_monitor_counts() {
         (vec![edit(), remove()], false, "removed, declared and removed again"),
         (vec![edit(), remove(), edit()], true, "and declared after all"),
     ];
-    for (changes, stays, sentence) in rows {
+    for (changes, is_declared, sentence) in rows {
         let folder = tempfile::tempdir().unwrap();
         let (mut scheduler, _runtime) = busy(folder.path()).await;
+        let monitors = is_declared.then(docs).into_iter().collect();
+        scheduler.fleet = Arc::new(Fleet { monitors, ..Fleet::default() });
         scheduler.slots.get_mut(&docs().id).unwrap().changes = changes;
         scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: None, after: BeatResult::default() });
-        assert_eq!(scheduler.slots.contains_key(&docs().id), stays, "{sentence}");
+        assert!(!scheduler.slots.contains_key(&docs().id), "{sentence}: its former life is over");
+        assert_eq!(scheduler.coming.contains(&docs().id), is_declared, "{sentence}");
+        if is_declared {
+            let arrived = scheduler.arrivals.recv().await.expect("it is looked up");
+            scheduler.arrive(arrived);
+        }
+        assert_eq!(scheduler.slots.contains_key(&docs().id), is_declared, "{sentence}");
     }
+}
+
+#[tokio::test]
+async fn who_is_removed_while_it_is_looked_up_ends_what_it_had_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, _runtime) = busy(folder.path()).await;
+    let id = docs().id.clone();
+    scheduler.slots.remove(&id);
+    scheduler.look_up(vec![docs()]);
+    let arrived = scheduler.arrivals.recv().await.expect("it is looked up");
+    scheduler.fleet = Arc::default();
+    scheduler.arrive(arrived);
+    assert!(scheduler.slots[&id].runtime.is_none(), "it is being removed");
+    let back = scheduler.returns.recv().await.expect("it comes back");
+    assert!(back.runtime.is_none(), "as one that is gone");
+    scheduler.finish(back);
+    assert!(!scheduler.slots.contains_key(&id) && !scheduler.coming.contains(&id));
 }
 
 #[tokio::test]

@@ -22,6 +22,8 @@ pub const NAME: &str = "__name__";
 const LABELS_MAX: usize = 32;
 const LABEL_CHARS_MAX: usize = 256;
 const NAME_CHARS_MAX: usize = 200;
+/// What browsers and proxies carry at most.
+const URL_BYTES_MAX: usize = 2_048;
 /// Characters of an id, the hexadecimal end of a long one among them.
 const ID_CHARS_MAX: usize = 64;
 const HASH_CHARS: usize = 8;
@@ -41,18 +43,39 @@ pub struct Target {
     pub gone_since: Option<i64>,
 }
 
+/// A listed server that cannot be watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The id that its monitor would have, where it says that much and may be watched at all: what was known of it counts on.
+    pub id: Option<String>,
+    /// Why, in one line.
+    pub why: String,
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Self {
+        Self { id: None, why }
+    }
+}
+
 /// What becomes of a listed server: a monitor, nothing by the rules, or a reason why it cannot be one.
 ///
 /// # Errors
-/// Why it is no server that may be watched, in one line.
-pub fn target(source: &Source, listed: Labels) -> Result<Option<Target>, String> {
+/// Why it is no server that may be watched.
+pub fn target(source: &Source, listed: Labels) -> Result<Option<Target>, Refused> {
     let Some(labels) = relabelled(listed, &source.relabel) else { return Ok(None) };
     let url = address(&labels)?;
     if let Some(why) = source.refusal(&url) {
-        return Err(format!("{}: {why}", shown(url.as_str())));
+        return Err(format!("{}: {why}", shown(url.as_str())).into());
     }
     let named = labels.get(ID).map_or_else(|| place(&url), Clone::clone);
     let id = id(&source.id, &named);
+    described(&id, labels, url).map(Some).map_err(|why| Refused { id: Some(id), why })
+}
+
+/// A server at this address, with what people read of it.
+fn described(id: &str, labels: Labels, url: Url) -> Result<Target, String> {
+    let id = id.to_owned();
     let name = labels.get(NAME).map(|name| legible(name)).filter(|name| !name.trim().is_empty());
     let own: Labels = labels.into_iter().filter(|(name, _)| !name.starts_with("__")).collect();
     if own.len() > LABELS_MAX {
@@ -62,12 +85,15 @@ pub fn target(source: &Source, listed: Labels) -> Result<Option<Target>, String>
     for (name, value) in own {
         let value = legible(&value);
         plain("a label's value", &value, LABEL_CHARS_MAX)?;
-        labels.insert(label(&name)?, value);
+        // One without a value says nothing, as in Prometheus.
+        if !value.trim().is_empty() {
+            labels.insert(label(&name)?, value);
+        }
     }
     if let Some(name) = &name {
         plain("its name", name, NAME_CHARS_MAX)?;
     }
-    Ok(Some(Target { id, name, url: url.into(), labels, gone_since: None }))
+    Ok(Target { id, name, url: url.into(), labels, gone_since: None })
 }
 
 fn address(labels: &Labels) -> Result<Url, String> {
@@ -90,6 +116,8 @@ fn address(labels: &Labels) -> Result<Url, String> {
         () if url.host_str().is_none_or(str::is_empty) => "names no host",
         () if !url.username().is_empty() || url.password().is_some() => "holds a user or a password",
         () if url.query().is_some() || url.fragment().is_some() => "has a query or a fragment",
+        () if url.port() == Some(0) => "has the port 0",
+        () if url.as_str().len() > URL_BYTES_MAX => "is too long",
         () => return Ok(url),
     };
     Err(format!("its address {} {why}", shown(&written)))
@@ -138,6 +166,8 @@ fn plain(what: &str, text: &str, chars_max: usize) -> Result<(), String> {
     let why = match () {
         () if text.chars().count() > chars_max => format!("is longer than {chars_max} characters"),
         () if text.chars().any(char::is_control) => "holds a control character".to_owned(),
+        // A file of YAML cannot hold it (YAML 1.2.2, 5.1).
+        () if text.contains(['\u{fffe}', '\u{ffff}']) => "holds what is no character".to_owned(),
         () if text.contains("${") => "refers to something with `${`".to_owned(),
         () => return Ok(()),
     };
@@ -241,7 +271,12 @@ mod tests {
     #[test]
     fn what_cannot_be_watched_says_why() {
         let long = "x".repeat(300);
-        let rows: [(Pairs<'_>, &str, &str); 13] = [
+        let wide = format!("a.example.org/{}", "ü".repeat(900));
+        let rows: [(Pairs<'_>, &str, &str); 17] = [
+            (&[(ADDRESS, "a.example.org:0")], "the port 0", "a port that is none"),
+            (&[(ADDRESS, &wide)], "is too long", "one that is long as it is sent"),
+            (&[(ADDRESS, "a.example.org"), (NAME, "a\u{fffe}")], "no character", "what no file holds"),
+            (&[(ADDRESS, "a.example.org"), ("env", "\u{ffff}")], "no character", "or no other"),
             (&[(ADDRESS, "https://{tenant}.example.org/mcp")], "has a variable", "a template of an address"),
             (&[], "no `__address__`", "nothing"),
             (&[(ADDRESS, " ")], "no `__address__`", "a blank"),
@@ -257,8 +292,10 @@ mod tests {
             (&[(ADDRESS, "a.example.org"), (NAME, "\u{1b}[31m")], "control character", "what a terminal would obey"),
         ];
         for (labels, expected, sentence) in rows {
-            let why = target(&source(&["*.example.org"]), listed(labels)).unwrap_err();
+            let Refused { id, why } = target(&source(&["*.example.org"]), listed(labels)).unwrap_err();
             assert!(why.contains(expected), "{sentence}: {why}");
+            let is_known = labels.iter().any(|(name, _)| [NAME, "env", "€"].contains(name));
+            assert_eq!(id.as_deref(), is_known.then_some("prod-a.example.org"), "{sentence}: what it is about");
             assert!(!why.contains(char::is_control), "{sentence}: {why}");
         }
     }
@@ -270,8 +307,31 @@ mod tests {
         let seen = target(&source(&[]), listed(&pairs)).unwrap().unwrap();
         assert_eq!(seen.name.as_deref(), Some("Docs gnp"));
         assert_eq!(seen.labels["team"], "ops \u{1f469}\u{1f4bb}");
-        let why = target(&source(&["b"]), listed(&[(ADDRESS, "a/\u{202e}x/{b}")])).unwrap_err();
+        let blank = [(ADDRESS, "a"), ("team", ""), ("env", " \u{2028}"), (NAME, "\u{200b} ")];
+        let seen = target(&source(&[]), listed(&blank)).unwrap().unwrap();
+        assert_eq!((seen.labels.len(), seen.name), (0, None), "what says nothing is left out");
+        let Refused { why, .. } = target(&source(&["b"]), listed(&[(ADDRESS, "a/\u{202e}x/{b}")])).unwrap_err();
         assert!(!why.contains('\u{202e}'), "{why}");
+    }
+
+    #[test]
+    fn numbers_mean_addresses_and_no_names() {
+        let rows = [
+            ("10.20.*", "10.20.1.2", true, "an address"),
+            ("10.20.*", "10.21.1.2", false, "another"),
+            ("10.20.*", "10.20.evil.example", false, "a name that begins so"),
+            ("http://10.20.*", "10.20.evil.example", false, "nor with a scheme"),
+            ("*.10", "evil.example", false, "an end"),
+            ("*", "10.20.1.2", true, "anything"),
+            ("*", "a.example.org", true, "anything else"),
+            ("10.example.org", "10.example.org", true, "a name with a number"),
+        ];
+        for (pattern, host, is_watched, sentence) in rows {
+            let source = Source { has_credential: true, ..source(&[pattern]) };
+            let scheme = if pattern.contains("://") { "http" } else { "https" };
+            let seen = target(&source, listed(&[(ADDRESS, host), (SCHEME, scheme)]));
+            assert_eq!(seen.is_ok(), is_watched, "{sentence}: {seen:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One attempt to get a token: what it may reach, how it asks there, and of whom it tells what went wrong.
 //!
-//! An address learnt from the wire is reached only where it is public, or on a host that the file names.
+//! An address learnt from the wire is reached only where it is public, or on a host that the file names; a listed server on its
+//! own host, where its source may reach.
 
 use std::sync::OnceLock;
 
@@ -17,6 +18,7 @@ use crate::domain::observation::{Footprint, Stage, Step};
 use crate::net::connect::Connector;
 use crate::net::target::Target;
 use crate::probe::decode::coding;
+use crate::probe::session::declared::guarded;
 use crate::probe::session::message::{AGENT, TRACE, new_trace, path_of, traceparent};
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::Wire;
@@ -113,10 +115,12 @@ impl<'a> Attempt<'a> {
         let request = request.with(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
         let trace = HeaderValue::from_str(&self.traceparent()).ok().map(|value| (TRACE, value));
         let request = request.with_some(trace);
-        let mut wire = Wire::new(self.connector, target, self.scrub);
-        if !self.is_declared(url) {
-            wire = wire.guarded();
-        }
+        let wire = |target| Wire::new(self.connector, target, self.scrub);
+        let mut wire = match () {
+            () if self.is_issuer(url) => wire(target),
+            () if self.home.host() == url.host() => wire(guarded(target, self.monitor)),
+            () => wire(target).guarded(),
+        };
         let exchanged = async {
             let mut reply = wire.send(request, clock, self.until).await?;
             let reading = ReadLimits {
@@ -139,10 +143,9 @@ impl<'a> Attempt<'a> {
         outcome
     }
 
-    /// Whether the file names this host, so that no guard stands before it.
-    fn is_declared(&self, url: &Url) -> bool {
-        let issuer = Url::parse(&self.oauth.issuer).ok();
-        [Some(&self.home), issuer.as_ref()].into_iter().flatten().any(|known| known.host() == url.host())
+    /// Whether the file names this host as the issuer's, so that no guard stands before it.
+    fn is_issuer(&self, url: &Url) -> bool {
+        Url::parse(&self.oauth.issuer).is_ok_and(|issuer| issuer.host() == url.host())
     }
 
     /// What kept an answer from coming, told of whoever it was asked of.

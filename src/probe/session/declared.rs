@@ -107,14 +107,13 @@ impl Declared {
     }
 }
 
-/// A server that nobody wrote down is reached in public space, or where its source says. Through a proxy it is the proxy
-/// that is reached, which the file names.
-fn guarded(target: Target, monitor: &Monitor) -> Target {
+/// A server that nobody wrote down is reached in public space, or where its source says.
+pub(crate) fn guarded(target: Target, monitor: &Monitor) -> Target {
     match &monitor.discovered {
-        Some(discovered) if monitor.reach.proxy.is_none() => {
+        Some(discovered) => {
             target.guarded(discovered.allow_private.iter().filter_map(|network| network.0.parse().ok()).collect())
         }
-        _ => target,
+        None => target,
     }
 }
 

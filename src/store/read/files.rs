@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use flate2::read::ZlibDecoder;
@@ -10,6 +11,7 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles, GoldenPlace};
 use crate::store::file::readers::Readers;
+use crate::store::file::schema;
 use crate::store::values::column::{timestamp, word};
 use crate::store::values::error::StoreError;
 
@@ -72,6 +74,26 @@ fn unpacked(packed: &[u8]) -> Result<String, StoreError> {
     let read = ZlibDecoder::new(packed).take(TEXT_BYTES_MAX).read_to_string(&mut text);
     read.map_err(|error| StoreError::Unreadable(format!("a file of the past cannot be unpacked: {error}")))?;
     Ok(text)
+}
+
+/// The list of a source as it was in force last, in whatever folder it was kept then; read beside whoever writes.
+///
+/// # Errors
+/// Where the database cannot be read.
+pub(crate) async fn last_list_beside(database: &Path, source: &str) -> Result<Option<String>, StoreError> {
+    let readers = schema::readers(database).await?;
+    let file = format!("{source}.yaml");
+    let text = sqlx::query_scalar::<_, Vec<u8>>(
+        "SELECT t.text FROM config_loads l JOIN config_files f ON f.config = l.config \
+         JOIN config_texts t ON t.hash = f.hash \
+         WHERE f.kind = 'discovered' AND (f.name = $1 OR substr(f.name, -length($1) - 1) = '/' || $1) \
+         ORDER BY l.loaded_at DESC LIMIT 1",
+    )
+    .bind(&file)
+    .fetch_optional(&readers)
+    .await;
+    readers.close().await;
+    text?.map(|text| unpacked(&text)).transpose()
 }
 
 impl Readers {

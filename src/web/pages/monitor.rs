@@ -53,6 +53,8 @@ struct ListedLine {
     source: String,
     /// Since when it is gone from it, and when it goes at the latest; none: it is on it.
     gone: Option<(Timestamp, Timestamp)>,
+    /// Whether it is one of many that are gone from it, and that nobody has let go.
+    is_held: bool,
 }
 
 #[derive(Debug, Template)]
@@ -172,7 +174,7 @@ pub(crate) async fn page(
         return unknown::missing(
             &state,
             visit,
-            "There is no monitor with this id. It may have been removed from the file.",
+            "There is no monitor with this id. It may be gone from the file, or from a list of servers; the page of lists names what went.",
         );
     };
     let fleet = state.fleet_now();
@@ -223,7 +225,7 @@ pub(crate) async fn page(
         away,
         actor,
         place: fleet.provenance.shown(view.declared.line),
-        listed: declared.and_then(|declared| listed_line(&fleet, declared, now)),
+        listed: declared.and_then(|declared| listed_line(&state, &fleet, declared, now)),
     };
     show(StatusCode::OK, &page)
 }
@@ -381,10 +383,11 @@ fn beat_row(line: BeatLine, now: DateTime<Utc>) -> MonitorBeat {
     }
 }
 
-fn listed_line(fleet: &Fleet, declared: &Monitor, now: DateTime<Utc>) -> Option<ListedLine> {
+fn listed_line(state: &WebState, fleet: &Fleet, declared: &Monitor, now: DateTime<Utc>) -> Option<ListedLine> {
     let of = declared.discovered.as_ref()?;
     let source = fleet.discovery.sources.iter().find(|source| source.id == of.source)?;
     let gone = of.gone_since.and_then(|since| DateTime::from_timestamp(since, 0));
     let gone = gone.map(|since| (Timestamp::new(since, now), Timestamp::new(since + source.gone_after, now)));
-    Some(ListedLine { source: source.id.clone(), gone })
+    let is_held = state.listings.is_held(&source.id, declared.id.as_str());
+    Some(ListedLine { source: source.id.clone(), gone, is_held })
 }

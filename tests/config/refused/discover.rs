@@ -20,6 +20,9 @@ fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
         ("every: 60s".to_owned(), "no list", "has no 'http_sd'"),
         (format!("{HTTP}, file_sd: [a.json]"), "two lists", "has two lists => make two sources of it"),
         ("file_sd: []".to_owned(), "no files", "'file_sd' names nothing"),
+        (format!("{HTTP}, hosts: [\"127.0.0.1:22201\"]"), "a host with a port", "'127.0.0.1:22201' is no host"),
+        (format!("{HTTP}, hosts: [\"bad host\"]"), "no host at all", "'bad host' is no host"),
+        (format!("{HTTP}, hosts: [\"https://a.example.org\"]"), "a URL", "without port and path"),
         (format!("{HTTP}, relabel: [{{ regex: \"(\" }}]"), "no pattern", "is no pattern"),
         (format!("{HTTP}, relabel: [{{ action: replace }}]"), "no target", "has no 'target_label'"),
         (format!("{HTTP}, relabel: [{{ action: labelmap }}]"), "a word of Prometheus that is none here", "labelmap"),
@@ -68,6 +71,16 @@ fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
     }
     let twice = "version: 1\ndiscover:\n  from:\n    - { id: a, file_sd: [a] }\n    - { id: a, file_sd: [b] }\n";
     assert!(lines(&faults(twice))[0].contains("is declared twice"));
+    let alike =
+        "version: 1\ndiscover:\n  from:\n    - { id: prod-eu, file_sd: [a] }\n    - { id: prod, file_sd: [b] }\n";
+    assert!(
+        lines(&faults(alike))[0].contains("'prod-eu' would give two servers one id"),
+        "{:?}",
+        lines(&faults(alike))
+    );
+    assert_eq!(loaded(&alike.replace("prod-eu", "prod_eu")).fleet.discovery.sources.len(), 2);
+    let long = format!("version: 1\ndiscover:\n  from:\n    - {{ id: {}, file_sd: [a] }}\n", "x".repeat(41));
+    assert!(lines(&faults(&long))[0].contains("at most 40 characters"), "{:?}", lines(&faults(&long)));
     let often = "version: 1\ndiscover:\n  from:\n    - { id: a, registry: { url: https://registry.example.org/ }, hosts: [a], every: 60s }\n";
     assert!(lines(&faults(often))[0].contains("between 5m"), "{:?}", lines(&faults(often)));
     let none = loaded(&with(HTTP)).fleet;
@@ -115,6 +128,14 @@ fn what_a_list_says_is_watched_or_left_out_and_refuses_nothing() {
         let why = why.unwrap_or_default();
         assert!(loaded.warnings.iter().any(|warning| warning.contains(why)), "{sentence}: {:#?}", loaded.warnings);
     }
+    let left_out = rows.iter().filter(|(_, why, _)| why.is_some()).count();
+    assert_eq!(
+        loaded.fleet.discovery.left_out.len(),
+        left_out,
+        "and is known to be: {:#?}",
+        loaded.fleet.discovery.left_out
+    );
+    assert_eq!(loaded.lists, ["prod"]);
     let listed = &loaded.fleet.monitors[2];
     let labels: Vec<_> = listed.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(labels, ["discovered=prod", "env=test", "team=docs"], "its own labels before the template's");
@@ -129,15 +150,39 @@ fn what_a_list_says_is_watched_or_left_out_and_refuses_nothing() {
     assert_eq!(loaded.fleet.monitors[3].discovered.as_ref().unwrap().gone_since, Some(1_700_000_000));
     let place = loaded.fleet.provenance.rule(listed.line);
     assert!(place.written().contains("discovered/prod.yaml"), "what it says stands there: {place:?}");
-    fs::write(folder.path().join("discovered/prod.yaml"), "monitors: [\n").unwrap();
-    let read = source::read(&path).unwrap();
-    assert!(config::load(&read, &env, Unset::Refuse).is_err(), "a file of ours that is broken is said");
-    fs::remove_file(folder.path().join("discovered/prod.yaml")).unwrap();
-    fs::create_dir(folder.path().join("discovered/prod.yaml")).unwrap();
-    let read = source::read(&path).unwrap();
-    let said = config::load(&read, &env, Unset::Refuse).map(|_| ()).unwrap_err().to_string();
+    let kept = folder.path().join("discovered/prod.yaml");
+    for (text, why) in [
+        ("monitors: [\n", "prod.yaml"),
+        ("monitors: [{ id: prod-a, url: \"https://a.example.org/\u{fffe}\" }]\n", "prod.yaml"),
+        ("monitors: []\nroutes: []\n", "and nothing else"),
+        ("", "declares nothing"),
+        ("# cannot be read: another's text\nmonitors: []\n", ""),
+    ] {
+        fs::write(&kept, text).unwrap();
+        let loaded = config::load(&source::read(&path).unwrap(), &env, Unset::Refuse)
+            .unwrap_or_else(|faults| panic!("{faults}"));
+        assert_eq!(loaded.fleet.monitors.len(), 2, "what people wrote is in force: {text}");
+        assert_eq!(loaded.lists.is_empty(), !why.is_empty(), "{text}");
+        assert!(
+            why.is_empty() || loaded.warnings.iter().any(|said| said.contains(why)),
+            "{text}: {:#?}",
+            loaded.warnings
+        );
+    }
+    fs::remove_file(&kept).unwrap();
+    fs::create_dir(&kept).unwrap();
+    let loaded =
+        config::load(&source::read(&path).unwrap(), &env, Unset::Refuse).unwrap_or_else(|faults| panic!("{faults}"));
     assert!(
-        said.contains("cannot read") && said.contains("prod.yaml"),
-        "one that cannot be read names nothing: {said}"
+        loaded.warnings.iter().any(|said| said.contains("cannot read") && said.contains("prod.yaml")),
+        "{:#?}",
+        loaded.warnings
     );
+    assert!(loaded.lists.is_empty());
+    // Where nobody names a folder, lists lie beside the database.
+    fs::create_dir(folder.path().join("state")).unwrap();
+    fs::write(&path, format!("{}serin: {{ database: state/serin.db }}\n{own}", with(&source))).unwrap();
+    let loaded =
+        config::load(&source::read(&path).unwrap(), &env, Unset::Refuse).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(loaded.fleet.discovery.folder, "state/discovered");
 }
