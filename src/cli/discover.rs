@@ -1,6 +1,7 @@
 //! `serin discover list|read|accept`: the lists of servers that the running Serin watches.
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use serde_json::{Value, json};
@@ -9,6 +10,9 @@ use crate::cli::remote::{Remote, RemoteArgs};
 use crate::cli::status::at;
 use crate::domain::wording::counted;
 
+/// How long a command waits for a list to be read, and how often it looks: a registry's takes minutes.
+const READ_WITHIN: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Newest changes of one source; the API has more.
 const CHANGES_MAX: usize = 5;
 /// Monitors named on one line.
@@ -27,7 +31,7 @@ enum DiscoverCommand {
     List(ListArgs),
     /// Lets go what a list names no longer, where it lost so many at once that Serin watches them on.
     Accept(SourceArgs),
-    /// Reads a list now, without waiting until it is due.
+    /// Reads a list now, without waiting until it is due, and says how it stands then. Exit code 0 all well, 1 not.
     Read(SourceArgs),
 }
 
@@ -73,33 +77,51 @@ async fn list(args: ListArgs) -> anyhow::Result<ExitCode> {
     for source in sources.iter().filter(|_| !args.json) {
         anstream::println!("{}", told(source));
     }
-    let is_ill =
-        |source: &Value| !source["trouble"].is_null() || source["held"].as_array().is_some_and(|held| !held.is_empty());
     Ok(if sources.iter().any(is_ill) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 async fn accept(args: SourceArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
     // What is let go is what is named here, and nothing that was lost meanwhile.
-    let listed = remote.get("/discover").await?;
-    ensure!(listed.status < 300, "{}", listed.error());
-    let sources = listed.body["sources"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let source = sources.iter().find(|source| source["source"] == args.source.as_str()).unwrap_or(&Value::Null);
+    let source = stands(&remote, &args.source).await?;
     let mark = source["held_mark"].as_str().map(|mark| format!("?held_mark={mark}")).unwrap_or_default();
     let answer = remote.post(&format!("/discover/{}/accept{mark}", args.source), &json!({})).await?;
     ensure!(answer.status == 202, "{}", answer.error());
     let count = answer.body["let_go"].as_u64().unwrap_or_default();
     let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "monitor", "monitors");
-    let named = listed_names(&names_of(source, "held"));
+    let named = listed_names(&names_of(&source, "held"));
     anstream::println!("{count} of {} let go ({named}); those that fail are watched until they recover", args.source);
     Ok(ExitCode::SUCCESS)
 }
 
 async fn read(args: SourceArgs) -> anyhow::Result<ExitCode> {
-    let answer = Remote::find(&args.remote)?.post(&format!("/discover/{}/read", args.source), &json!({})).await?;
+    let remote = Remote::find(&args.remote)?;
+    let before = stands(&remote, &args.source).await?["tried_at"].clone();
+    let answer = remote.post(&format!("/discover/{}/read", args.source), &json!({})).await?;
     ensure!(answer.status == 202, "{}", answer.error());
-    anstream::println!("{} is read now; `serin discover list` says what came of it", args.source);
-    Ok(ExitCode::SUCCESS)
+    let until = Instant::now() + READ_WITHIN;
+    while Instant::now() < until {
+        let source = stands(&remote, &args.source).await?;
+        if source["tried_at"] != before {
+            anstream::println!("{}", told(&source));
+            return Ok(if is_ill(&source) { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    anstream::println!("{} is still being read; `serin discover list` says what came of it", args.source);
+    Ok(ExitCode::FAILURE)
+}
+
+/// How one list stands; null where nothing is known of it yet.
+async fn stands(remote: &Remote, source: &str) -> anyhow::Result<Value> {
+    let answer = remote.get("/discover").await?;
+    ensure!(answer.status < 300, "{}", answer.error());
+    let sources = answer.body["sources"].as_array().cloned().unwrap_or_default();
+    Ok(sources.into_iter().find(|known| known["source"] == source).unwrap_or_default())
+}
+
+fn is_ill(source: &Value) -> bool {
+    !source["trouble"].is_null() || source["held"].as_array().is_some_and(|held| !held.is_empty())
 }
 
 fn names_of<'s>(source: &'s Value, key: &str) -> Vec<&'s str> {
@@ -140,7 +162,7 @@ fn told(source: &Value) -> String {
     }
     let gone = names("gone");
     if !gone.is_empty() {
-        lines.push(format!("  gone and failing, watched until they recover: {}", listed(&gone)));
+        lines.push(format!("  gone, and watched until they are seen well: {}", listed(&gone)));
     }
     let changes = source["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
     lines

@@ -148,7 +148,7 @@ pub(crate) async fn tell(
     for incident in held {
         context.live.tell(LiveChange::Incident(incident));
     }
-    announce(context, &decisions);
+    announce(context, &runtime.monitor.id, &decisions);
     Ok(())
 }
 

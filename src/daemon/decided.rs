@@ -5,6 +5,7 @@ use crate::daemon::notify::flaps::stays_open;
 use crate::daemon::notify::{Notifier, closer_look, timeline};
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::incident::Incident;
+use crate::domain::monitor::MonitorId;
 use crate::domain::monitor_state::{Decision, MonitorState};
 use crate::domain::observation::Observation;
 use crate::domain::paging::follow_up::FollowUp;
@@ -107,7 +108,7 @@ pub(crate) async fn add_follow_up(
 }
 
 /// Says it in the log, and to whoever looks at a page.
-pub(crate) fn announce(context: &LoopContext, decisions: &[Decision]) {
+pub(crate) fn announce(context: &LoopContext, monitor: &MonitorId, decisions: &[Decision]) {
     for decision in decisions {
         match decision {
             Decision::Opened { incident, .. } => {
@@ -137,7 +138,7 @@ pub(crate) fn announce(context: &LoopContext, decisions: &[Decision]) {
             Decision::LookedCloser(incident) | Decision::Refreshed(incident) => {
                 context.live.tell(LiveChange::Incident(incident.id.clone()))
             }
-            Decision::Restarted(restart) => tracing::info!(certain = restart.certain, "server restarted"),
+            Decision::Restarted(restart) => tracing::info!(%monitor, certain = restart.certain, "server restarted"),
             Decision::ToolsSettled => {}
         }
     }

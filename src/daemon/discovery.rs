@@ -215,7 +215,7 @@ impl Discovery {
             Ok(listed) => self.taken(fleet, known, listed, (now, room)).await,
             Err(why) => Err(why),
         };
-        known.view.unread = taken.err();
+        (known.view.unread, known.view.tried_at) = (taken.err(), Some(now));
         if let Some(why) = known.view.unread.as_deref().filter(|why| known.unread_before.as_deref() != Some(*why)) {
             tracing::warn!(source = known.source.id, why, "the list cannot be read; what is known of it counts on");
         }

@@ -250,7 +250,7 @@ async fn remembered(
     if !is_shown {
         context.live.put(runtime.view(now));
     }
-    announce(context, &decisions);
+    announce(context, &runtime.monitor.id, &decisions);
     true
 }
 

@@ -29,6 +29,8 @@ pub struct ListingView {
     pub refused_count: usize,
     /// How many of them were taken from it, and the file in force has no place for them.
     pub left_out: usize,
+    /// When reading it was last tried, UTC; none: not since Serin started.
+    pub tried_at: Option<DateTime<Utc>>,
     /// When it was last read well, UTC; none: not since Serin started.
     pub read_at: Option<DateTime<Utc>>,
     /// Why it could not be read when that was tried last; none: it could.
@@ -140,11 +142,11 @@ impl Listings {
         self.views.lock().get(source).is_some_and(|view| view.held.iter().any(|held| held == monitor))
     }
 
-    /// Says how one stands; whether that is another than before, but for when it was read.
+    /// Says how one stands; whether that is another than before, but for when it was read and tried.
     pub fn put(&self, source: &str, view: ListingView) -> bool {
         let mut views = self.views.lock();
         let before = views.insert(source.to_owned(), view.clone());
-        before.is_none_or(|before| ListingView { read_at: view.read_at, ..before } != view)
+        before.is_none_or(|before| ListingView { read_at: view.read_at, tried_at: view.tried_at, ..before } != view)
     }
 
     /// Forgets those that are not declared any more.

@@ -38,6 +38,8 @@ pub(crate) struct ListingBody {
     refused: Vec<String>,
     /// How many those are in all.
     refused_count: usize,
+    /// When reading it was last tried; null: not since Serin started.
+    tried_at: Option<DateTime<Utc>>,
     /// When it was last read well; null: not since Serin started.
     read_at: Option<DateTime<Utc>>,
     /// Why it could not be read or kept when that was last tried, or what of it nobody watches that should be; null: all is well.
@@ -125,6 +127,7 @@ fn body((source, view): (String, ListingView)) -> ListingBody {
         refused,
         refused_count,
         left_out: _,
+        tried_at,
         read_at,
         unread: _,
         unkept: _,
@@ -148,6 +151,7 @@ fn body((source, view): (String, ListingView)) -> ListingBody {
         held_since,
         refused,
         refused_count,
+        tried_at,
         read_at,
         trouble,
         changes,

@@ -82,8 +82,8 @@ async fn lists_say_what_waits_for_a_person_who_then_lets_go() {
     for line in [
         "serin_list_held{list=\"prod\"} 25",
         "serin_list_monitors{list=\"lab\"} 4",
-        "serin_list_trouble{list=\"prod\"} 1",
-        "serin_list_trouble{list=\"lab\"} 0",
+        "serin_list_trouble{list=\"prod\"} 0",
+        "serin_list_trouble{list=\"lab\"} 1",
         "serin_list_read_time_seconds{list=\"prod\"}",
     ] {
         assert!(scraped.contains(line), "{line}: {scraped}");

@@ -21,6 +21,7 @@ use crate::domain::runbooks::RunbooksByReason;
 const LABEL: &str = "discovered";
 /// What a list says of a server besides what a monitor may say.
 const GONE_SINCE: &str = "gone_since";
+const HELD_SINCE: &str = "held_since";
 /// The id that stands in for a listed server where a template is looked at before any is listed.
 const STAND_IN: &str = "listed";
 /// The address that does; it never resolves (RFC 2606).
@@ -141,7 +142,7 @@ fn listed<'n, 'a>(
     (defaults, discover): (&Defaults<'_, '_>, &DiscoverRead<'n, 'a>),
 ) -> Option<(Monitor, Option<RunbooksByReason>)> {
     let what = Checker::named("monitor", item);
-    let own = checker.fields_and(&what, item, "monitors", &[GONE_SINCE])?;
+    let own = checker.fields_and(&what, item, "monitors", &[GONE_SINCE, HELD_SINCE])?;
     refuse_references(checker, item);
     let fields = template.map_or(own, |template| own.over(*template));
     let id = identity(checker, own, &mut HashMap::new())?;

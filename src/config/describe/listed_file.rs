@@ -13,13 +13,14 @@ pub fn written<'t>(source: &str, targets: impl Iterator<Item = &'t Target>) -> S
         "# What the source '{source}' of `discover` lists, and what is gone from it and still fails. Serin writes it.\nmonitors:"
     );
     let mut is_empty = true;
-    for Target { id, name, url, labels, gone_since } in targets {
+    for Target { id, name, url, labels, gone_since, held_since } in targets {
         let mut entry = Map::from_iter([("id".to_owned(), json!(id)), ("url".to_owned(), json!(url))]);
         entry.extend(name.as_ref().map(|name| ("name".to_owned(), json!(name))));
         if !labels.is_empty() {
             entry.insert("labels".to_owned(), json!(labels));
         }
         entry.extend(gone_since.map(|since| ("gone_since".to_owned(), json!(since))));
+        entry.extend(held_since.map(|since| ("held_since".to_owned(), json!(since))));
         text.push_str(&format!("\n- {}", Value::Object(entry)));
         is_empty = false;
     }
@@ -46,8 +47,9 @@ fn target(item: &Node<'_>) -> Option<Target> {
         }
         _ => Default::default(),
     };
-    let gone_since = of("gone_since").and_then(|since| since.parse().ok());
-    Some(Target { id: of("id")?, name: of("name"), url: of("url")?, labels, gone_since })
+    let since = |key: &str| of(key).and_then(|since| since.parse().ok());
+    let (gone_since, held_since) = (since("gone_since"), since("held_since"));
+    Some(Target { id: of("id")?, name: of("name"), url: of("url")?, labels, gone_since, held_since })
 }
 
 #[cfg(test)]
@@ -62,6 +64,7 @@ mod tests {
             url: format!("https://{id}.example.org/mcp"),
             labels: [("team".to_owned(), "docs: \"a\" # no comment".to_owned())].into(),
             gone_since,
+            held_since: gone_since.map(|since| since + 1),
         };
         let rows = [
             Vec::new(),

@@ -154,7 +154,9 @@ fn of_files(folder: &Path, globs: &[String]) -> Result<Vec<Labels>, String> {
     for path in paths {
         let bytes = read_bytes(&path, left).map_err(|error| error.to_string())?;
         left -= bytes.len() as u64;
-        let listed = sd_list::parsed(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
+        let is_yaml = path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml");
+        let mend = if is_yaml { "; it has to be JSON, which Prometheus reads as well" } else { "" };
+        let listed = sd_list::parsed(&bytes).map_err(|why| format!("{}: {why}{mend}", path.display()))?;
         all.extend(listed);
     }
     Ok(all)

@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for Groups {
 
 #[derive(serde::Deserialize)]
 struct Group {
-    #[serde(default, deserialize_with = "targets")]
+    #[serde(deserialize_with = "targets")]
     targets: Vec<String>,
     #[serde(default, deserialize_with = "labels")]
     labels: Labels,
@@ -133,6 +133,7 @@ mod tests {
             ),
             (r#"[{"targets":["a:80"],"labels":null}]"#.to_owned(), Ok(1), "no labels, as Go says it"),
             (r#"[{"targets":[],"more":{"a":[1]}}]"#.to_owned(), Ok(0), "keys that mean nothing to us"),
+            (r#"[{"target":["a:80"]}]"#.to_owned(), Err("missing field `targets`"), "a key that is almost right"),
             (r#"{"targets":[]}"#.to_owned(), Err("line 1 column 0"), "a group that is no list of groups"),
             ("[\n {\"targets\": [80]}\n]".to_owned(), Err("line 2"), "an address that is a number"),
             (

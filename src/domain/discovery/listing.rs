@@ -82,9 +82,13 @@ impl Listing {
         let is_much = lost > LOST_MAX && lost as f64 > SHARE_MAX * of as f64;
         // Whatever serves lists answers with an empty one where it has lost its own.
         let is_all = listed.is_empty() && unclear.is_empty() && self.targets.len() > 1;
-        let since = self.held.as_ref().map_or(now, |held| held.since);
-        self.held = ((is_much || is_all) && !fresh.is_empty()).then(|| Held { missing: fresh.clone(), of, since });
-        if self.held.is_none() {
+        let is_held = (is_much || is_all) && !fresh.is_empty();
+        for (id, target) in &mut self.targets {
+            target.held_since = (is_held && fresh.contains(id)).then_some(target.held_since.unwrap_or(now));
+        }
+        let since = self.targets.values().filter_map(|target| target.held_since).min().unwrap_or(now);
+        self.held = is_held.then(|| Held { missing: fresh.clone(), of, since });
+        if !is_held {
             self.let_go(&fresh, now);
         }
         let over = i64::try_from(gone_after.as_secs()).unwrap_or(i64::MAX);
@@ -124,6 +128,7 @@ impl Listing {
         for id in ids {
             if let Some(target) = self.targets.get_mut(id) {
                 target.gone_since.get_or_insert(now);
+                target.held_since = None;
             }
             self.lost.insert(id.clone(), now);
         }
@@ -147,6 +152,7 @@ mod tests {
             url: format!("https://s{id}.example.org/mcp"),
             labels: BTreeMap::new(),
             gone_since: None,
+            held_since: None,
         };
         ids.map(one).collect()
     }
@@ -207,8 +213,18 @@ mod tests {
         assert_eq!((held.missing.len(), held.of, held.since), (3, 20, 1_200));
         listing.take(named(6..20), 1_800, DAY, well);
         assert_eq!(listing.held.as_ref().map(|held| held.since), Some(1_200), "it is held since it was first seen");
+        let mut again = Listing::kept(listing.targets.values().cloned());
+        again.take(named(2..20), 2_400, DAY, well);
+        assert_eq!(again.held.as_ref().map(|held| held.since), None, "a start believes what the list says now");
         listing.take(named(3..20), 2_400, DAY, well);
         assert_eq!(listing.held, None, "who is back is back");
+        let mut many = Listing::default();
+        many.take(named(0..20), 0, DAY, well);
+        many.take(named(10..20), 60, DAY, well);
+        let mut after = Listing::kept(many.targets.values().cloned());
+        after.take(named(11..20), 3_600, DAY, well);
+        let held = after.held.expect("also after a start");
+        assert_eq!((held.missing.len(), held.since), (11, 60), "it is held since it was first seen");
         let mut later = Listing::default();
         later.take(named(0..20), 0, DAY, well);
         later.take(named(3..20), 600, DAY, well);

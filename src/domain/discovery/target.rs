@@ -39,8 +39,10 @@ pub struct Target {
     pub url: String,
     /// Its labels, those for rules left out.
     pub labels: Labels,
-    /// Since when it is gone from the list, unix seconds; none: it is on it.
+    /// Since when it is gone from the list, unix seconds; none: it is on it, or held.
     pub gone_since: Option<i64>,
+    /// Since when it is one of many that are gone and that nobody has let go, unix seconds; none: it is not.
+    pub held_since: Option<i64>,
 }
 
 /// A listed server that cannot be watched.
@@ -93,7 +95,7 @@ fn described(id: &str, labels: Labels, url: Url) -> Result<Target, String> {
     if let Some(name) = &name {
         plain("its name", name, NAME_CHARS_MAX)?;
     }
-    Ok(Target { id, name, url: url.into(), labels, gone_since: None })
+    Ok(Target { id, name, url: url.into(), labels, gone_since: None, held_since: None })
 }
 
 fn address(labels: &Labels) -> Result<Url, String> {
