@@ -6,6 +6,7 @@
 //! - A list is hostile: bounded, its texts are texts, and each of its servers passes `hosts` and the guard of private networks.
 
 mod at_most;
+mod in_force;
 mod reading;
 mod registry;
 mod sd_list;
@@ -24,16 +25,16 @@ use tokio_util::sync::CancellationToken;
 use crate::config::describe::listed_file;
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::discovered::{self, LISTS_BYTES_MAX};
+use crate::daemon::discovery::in_force::{FirstOf, InForce};
 use crate::daemon::discovery::reading::{Reader, Reading};
 use crate::daemon::discovery::registry::Servers;
 use crate::daemon::kept_lists::put;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::discovery::listing::{Listing, Named, Seen, TARGETS_MAX};
-use crate::domain::discovery::target::Target;
 use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
-use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::monitor::MonitorId;
 use crate::live::banner::Banner;
 use crate::live::listings::{Ids, ListingChange, ListingView, Listings};
 use crate::live::state::{LiveChange, RollUp, Standing};
@@ -47,8 +48,6 @@ const TROUBLE_AFTER: TimeDelta = TimeDelta::minutes(15);
 const NEVER_WORKED_AFTER: TimeDelta = TimeDelta::hours(24);
 /// Refusals that are shown; the rest is counted.
 const REFUSED_SHOWN: usize = 20;
-/// Ids named in one alert.
-const NAMED_MAX: usize = 10;
 /// The kind of the banner that a list raises.
 const LISTS: &str = "lists";
 /// The name under which the loop reports its turns.
@@ -102,9 +101,13 @@ impl Discovery {
         let mut fleets = self.context.fleet.clone();
         let mut all: BTreeMap<String, Known> = BTreeMap::new();
         let mut readings: JoinSet<Reading> = JoinSet::new();
+        let mut force = InForce::of(&fleets.borrow());
         while !shutdown.is_cancelled() {
             self.context.live.metrics().turn(NAME, Utc::now());
             let fleet = fleets.borrow_and_update().clone();
+            if !Arc::ptr_eq(&fleet, &force.fleet) {
+                force = InForce::of(&fleet);
+            }
             self.declared(&fleet, &mut all).await;
             for (id, seen) in self.listings.accepted() {
                 let Some(known) = all.get_mut(&id) else { continue };
@@ -124,7 +127,7 @@ impl Discovery {
                 if !known.written.is_empty() {
                     self.keep(&fleet, known).await;
                 }
-                self.look_at_force(&fleet, known);
+                self.look_at_force(&force, known);
             }
             self.tell(&all);
             let idle = all.values().filter(|known| known.reading.is_none());
@@ -133,7 +136,7 @@ impl Discovery {
                 () = shutdown.cancelled() => {}
                 Ok(()) = fleets.changed() => {}
                 () = self.listings.wake.notified() => {}
-                Some(read) = readings.join_next_with_id() => self.took(&fleet, &mut all, read).await,
+                Some(read) = readings.join_next_with_id() => self.took(&force, &mut all, read).await,
                 () = tokio::time::sleep_until(next.min(now + TURN_MAX)) => {}
             }
         }
@@ -142,7 +145,7 @@ impl Discovery {
     /// Takes what a task has read, unless the source was altered or taken away meanwhile.
     async fn took(
         &self,
-        fleet: &Fleet,
+        force: &InForce,
         all: &mut BTreeMap<String, Known>,
         read: Result<(tokio::task::Id, Reading), JoinError>,
     ) {
@@ -160,7 +163,7 @@ impl Discovery {
             }
             Err(error) => Err(format!("reading it broke down: {error}")),
         };
-        self.take(fleet, known, listed, room).await;
+        self.take(force, known, listed, room).await;
     }
 
     /// Takes up what the file declares now, with what its files hold, and forgets what it declares no longer.
@@ -209,10 +212,16 @@ impl Discovery {
     }
 
     /// Takes what a list comes to, and writes what is watched then, in so many bytes at most.
-    async fn take(&self, fleet: &Fleet, known: &mut Known, listed: Result<(Named, Vec<String>), String>, room: usize) {
+    async fn take(
+        &self,
+        force: &InForce,
+        known: &mut Known,
+        listed: Result<(Named, Vec<String>), String>,
+        room: usize,
+    ) {
         let now = Utc::now();
         let taken = match listed {
-            Ok(listed) => self.taken(fleet, known, listed, (now, room)).await,
+            Ok(listed) => self.taken(&force.fleet, known, listed, (now, room)).await,
             Err(why) => Err(why),
         };
         (known.view.unread, known.view.tried_at) = (taken.err(), Some(now));
@@ -220,8 +229,8 @@ impl Discovery {
             tracing::warn!(source = known.source.id, why, "the list cannot be read; what is known of it counts on");
         }
         known.unread_before.clone_from(&known.view.unread);
-        self.keep(fleet, known).await;
-        self.look_at_force(fleet, known);
+        self.keep(&force.fleet, known).await;
+        self.look_at_force(force, known);
         known.view.never_worked = self.never_worked(known, TimeDelta::zero(), now);
         let Known { view, listing, .. } = known;
         view.held = listing.held.iter().flat_map(|held| held.missing.iter().cloned()).collect();
@@ -258,33 +267,27 @@ impl Discovery {
             tracing::info!(source = known.source.id, listed = count, "the list changed");
             known.written = text.into();
         }
-        known.view.changed(change(&known.listing.targets, &listing.targets, now));
+        known.view.changed(ListingChange::between(&known.listing.targets, &listing.targets, now));
         known.listing = listing;
         let more = format!("{surplus} servers more than the {TARGETS_MAX} that a list may bring");
         let refused = refused.into_iter().chain((surplus > 0).then_some(more));
-        known.refused = FirstOf::of(refused);
+        known.refused = FirstOf::of(refused, REFUSED_SHOWN);
         (known.view.read_at, known.good_at) = (Some(now), now);
         Ok(())
     }
 
     /// Looks at what of a list is in force: the file has the last word, be it on hosts, ids or room.
-    fn look_at_force(&self, fleet: &Fleet, known: &mut Known) {
-        let listed = |monitor: &&Arc<Monitor>| {
-            monitor.discovered.as_ref().is_some_and(|discovered| discovered.source == known.source.id)
-        };
-        let (mut watched, mut gone) = (0, Vec::new());
-        for monitor in fleet.monitors.iter().filter(listed) {
-            watched += 1;
-            let is_gone =
-                known.listing.targets.get(monitor.id.as_str()).is_some_and(|target| target.gone_since.is_some());
-            gone.extend(is_gone.then(|| monitor.id.to_string()));
-        }
-        let left_out = fleet.discovery.left_out.iter().filter(|left_out| left_out.source == known.source.id);
-        let left_out = FirstOf::of(left_out.map(|LeftOut { monitor, why, .. }| format!("{monitor}: {why}")));
+    fn look_at_force(&self, force: &InForce, known: &mut Known) {
+        let (watched, gone) =
+            force.lists.get(&known.source.id).map(|list| (list.count, list.gone.clone())).unwrap_or_default();
+        let left_out = force.fleet.discovery.left_out.iter().filter(|left_out| left_out.source == known.source.id);
+        let left_out =
+            FirstOf::of(left_out.map(|LeftOut { monitor, why, .. }| format!("{monitor}: {why}")), REFUSED_SHOWN);
         let view = &mut known.view;
         (view.watched, view.gone, view.left_out) = (watched, gone, left_out.count);
         view.refused = left_out.named.iter().chain(&known.refused.named).take(REFUSED_SHOWN).cloned().collect();
         view.refused_count = left_out.count + known.refused.count;
+        view.is_empty = known.listing.targets.is_empty();
         self.show(known);
     }
 
@@ -360,11 +363,11 @@ impl Discovery {
         let of_all = |line: &dyn Fn(&Known) -> Option<String>| -> BTreeMap<String, String> {
             all.iter().filter_map(|(id, known)| Some((id.clone(), line(known)?))).collect()
         };
-        let held = of_all(&|known| held_line(&known.view));
+        let held = of_all(&|known| known.view.lost());
         let unkept = of_all(&|known| known.view.unkept.clone());
         let unread = of_all(&|known| known.view.unread.clone().filter(|_| now - known.good_at >= TROUBLE_AFTER));
         let unwatched = of_all(&|known| known.view.unwatched());
-        let untried = of_all(&|known| named(&self.never_worked(known, NEVER_WORKED_AFTER, now)));
+        let untried = of_all(&|known| Ids::of(self.never_worked(known, NEVER_WORKED_AFTER, now).iter()).line());
         let lines = [&held, &unkept, &unread, &unwatched].into_iter().flatten();
         let lines: Vec<String> = lines.map(|(source, line)| format!("{source}: {line}")).collect();
         if lines.is_empty() {
@@ -389,49 +392,6 @@ impl Discovery {
             self.context.alerts.raise_about(kind, &told.join("; "), about, now);
         }
     }
-}
-
-/// What a reading changed of what is watched.
-fn change(before: &BTreeMap<String, Target>, after: &BTreeMap<String, Target>, at: DateTime<Utc>) -> ListingChange {
-    let is_gone = |targets: &BTreeMap<String, Target>, id: &String| {
-        targets.get(id).is_some_and(|target| target.gone_since.is_some())
-    };
-    ListingChange {
-        at,
-        came: Ids::of(after.keys().filter(|id| !before.contains_key(*id))),
-        went: Ids::of(before.keys().filter(|id| !after.contains_key(*id))),
-        stays: Ids::of(after.keys().filter(|id| is_gone(after, id) && !is_gone(before, id))),
-    }
-}
-
-fn held_line(view: &ListingView) -> Option<String> {
-    named(&view.held).map(|ids| format!("lists {} fewer than before: {ids} are watched on", view.held.len()))
-}
-
-/// The first of some lines, and how many there are.
-#[derive(Debug, Default)]
-struct FirstOf {
-    named: Vec<String>,
-    count: usize,
-}
-
-impl FirstOf {
-    fn of(lines: impl Iterator<Item = String>) -> Self {
-        lines.fold(Self::default(), |mut first, line| {
-            if first.count < REFUSED_SHOWN {
-                first.named.push(line);
-            }
-            first.count += 1;
-            first
-        })
-    }
-}
-
-/// The first of some ids, and how many more; none where there is none.
-fn named(ids: &[String]) -> Option<String> {
-    let more = ids.len().saturating_sub(NAMED_MAX);
-    let first = ids[..ids.len() - more].join(", ");
-    (!ids.is_empty()).then(|| if more == 0 { first } else { format!("{first} and {more} more") })
 }
 
 fn has_worked(standing: &dyn Standing) -> bool {

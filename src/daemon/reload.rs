@@ -168,6 +168,9 @@ impl Reload {
             sources.iter().try_for_each(copy)
         });
         if let Err(error) = copied.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+            if judged.hash.is_empty() {
+                return;
+            }
             // Neither this file nor the one in force: whichever is there next is judged anew.
             judged.hash.clear();
             self.refuse(&format!("the lists of {} cannot be kept in {to}: {error}", lost.join(", ")), now);

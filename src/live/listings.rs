@@ -7,6 +7,8 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
+use crate::domain::discovery::target::Target;
+
 /// Readings whose changes are remembered.
 pub const CHANGES_MAX: usize = 50;
 
@@ -27,6 +29,8 @@ pub struct ListingView {
     pub refused: Vec<String>,
     /// How many those are.
     pub refused_count: usize,
+    /// Whether nothing was taken from it.
+    pub is_empty: bool,
     /// How many of them were taken from it, and the file in force has no place for them.
     pub left_out: usize,
     /// When reading it was last tried, UTC; none: not since Serin started.
@@ -77,6 +81,27 @@ impl Ids {
             found
         })
     }
+
+    /// The first ones, and how many more; none where there is none.
+    pub fn line(&self) -> Option<String> {
+        let (named, more) = (self.named.join(", "), self.count - self.named.len());
+        (self.count > 0).then(|| if more == 0 { named } else { format!("{named} and {more} more") })
+    }
+}
+
+impl ListingChange {
+    /// What differs of what is watched before and after.
+    pub fn between(before: &BTreeMap<String, Target>, after: &BTreeMap<String, Target>, at: DateTime<Utc>) -> Self {
+        let is_gone = |targets: &BTreeMap<String, Target>, id: &String| {
+            targets.get(id).is_some_and(|target| target.gone_since.is_some())
+        };
+        Self {
+            at,
+            came: Ids::of(after.keys().filter(|id| !before.contains_key(*id))),
+            went: Ids::of(before.keys().filter(|id| !after.contains_key(*id))),
+            stays: Ids::of(after.keys().filter(|id| is_gone(after, id) && !is_gone(before, id))),
+        }
+    }
 }
 
 impl ListingView {
@@ -86,12 +111,18 @@ impl ListingView {
         (!self.held.is_empty()).then(|| hex::encode(&digest[..8]))
     }
 
+    /// What it lost at once and nobody has let go; none: nothing is held.
+    pub fn lost(&self) -> Option<String> {
+        let ids = Ids::of(self.held.iter()).line()?;
+        Some(format!("lists {} fewer than before: {ids} are watched on", self.held.len()))
+    }
+
     /// What it names and nobody watches, where that is more than its rules leave out; none: it is not.
     pub fn unwatched(&self) -> Option<String> {
         let first = self.refused.first()?;
         match () {
             () if self.left_out > 0 => Some(format!("{} of what it names is left out: {first}", self.left_out)),
-            () if self.watched == 0 => Some(format!("none of the {} it names is watched: {first}", self.refused_count)),
+            () if self.is_empty => Some(format!("none of the {} it names is watched: {first}", self.refused_count)),
             () => None,
         }
     }
@@ -187,5 +218,27 @@ impl Listings {
     /// What of which source somebody let go since this was last asked.
     pub fn accepted(&self) -> BTreeMap<String, BTreeSet<String>> {
         std::mem::take(&mut *self.accepted.lock())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_watches_is_trouble_where_it_should_be() {
+        let rows = [
+            (false, 0, 0, None, "all is watched"),
+            (true, 0, 0, None, "a list of none"),
+            (false, 0, 3, None, "some that its rules leave out, before the others are in force"),
+            (true, 0, 3, Some("none of the 3 it names is watched: why"), "all of them"),
+            (false, 2, 3, Some("2 of what it names is left out: why"), "what the file has no place for"),
+        ];
+        for (is_empty, left_out, refused_count, expected, sentence) in rows {
+            let refused = (refused_count > 0).then(|| "why".to_owned()).into_iter().collect();
+            let view = ListingView { is_empty, left_out, refused, refused_count, ..ListingView::default() };
+            assert_eq!(view.unwatched().as_deref(), expected, "{sentence}");
+            assert_eq!(view.trouble().as_deref(), expected, "{sentence}");
+        }
     }
 }

@@ -127,6 +127,7 @@ fn body((source, view): (String, ListingView)) -> ListingBody {
         refused,
         refused_count,
         left_out: _,
+        is_empty: _,
         tried_at,
         read_at,
         unread: _,
