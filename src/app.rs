@@ -184,6 +184,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         logging: options.logging,
         fleet: fleet_in_force,
         look: options.look,
+        listings: Arc::clone(&web.listings),
     };
     let discovery = Discovery {
         context: context.clone(),

@@ -31,8 +31,8 @@ use crate::daemon::discovery::registry::Servers;
 use crate::daemon::kept_lists::put;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::discovery::Source;
 use crate::domain::discovery::listing::{Listing, Named, Seen, TARGETS_MAX};
-use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::live::banner::Banner;
@@ -232,9 +232,6 @@ impl Discovery {
         self.keep(&force.fleet, known).await;
         self.look_at_force(force, known);
         known.view.never_worked = self.never_worked(known, TimeDelta::zero(), now);
-        let Known { view, listing, .. } = known;
-        view.held = listing.held.iter().flat_map(|held| held.missing.iter().cloned()).collect();
-        view.held_since = listing.held.as_ref().and_then(|held| DateTime::from_timestamp(held.since, 0));
         self.show(known);
     }
 
@@ -280,14 +277,15 @@ impl Discovery {
     fn look_at_force(&self, force: &InForce, known: &mut Known) {
         let (watched, gone) =
             force.lists.get(&known.source.id).map(|list| (list.count, list.gone.clone())).unwrap_or_default();
-        let left_out = force.fleet.discovery.left_out.iter().filter(|left_out| left_out.source == known.source.id);
-        let left_out =
-            FirstOf::of(left_out.map(|LeftOut { monitor, why, .. }| format!("{monitor}: {why}")), REFUSED_SHOWN);
+        let left_out = force.fleet.discovery.left_out.get(&known.source.id).cloned().unwrap_or_default();
         let view = &mut known.view;
         (view.watched, view.gone, view.left_out) = (watched, gone, left_out.count);
         view.refused = left_out.named.iter().chain(&known.refused.named).take(REFUSED_SHOWN).cloned().collect();
         view.refused_count = left_out.count + known.refused.count;
         view.is_empty = known.listing.targets.is_empty();
+        let held = known.listing.held.as_ref();
+        view.held = held.iter().flat_map(|held| held.missing.iter().cloned()).collect();
+        view.held_since = held.and_then(|held| DateTime::from_timestamp(held.since, 0));
         self.show(known);
     }
 
@@ -301,13 +299,15 @@ impl Discovery {
     /// Has the list on disk as it counts, whatever became of it there, and the file looked at where it was not.
     async fn keep(&self, fleet: &Fleet, known: &mut Known) {
         let (path, text) = (self.path(fleet, &known.source), Arc::clone(&known.written));
+        self.listings.will_keep(&known.source.id, &text);
         let kept = tokio::task::spawn_blocking(move || {
-            let is_there = std::fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes());
+            let is_there = read_bytes(&path, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes());
             if is_there { Ok(false) } else { put(&path, &text).map(|()| true) }
         });
         let folder = self.folder.join(&fleet.discovery.folder);
         let unkept = match kept.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
             Ok(is_new) => {
+                self.listings.keeps(&known.source.id, &known.written);
                 if is_new {
                     self.look.notify_one();
                 }

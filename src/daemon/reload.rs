@@ -25,7 +25,9 @@ use crate::daemon::kept_lists;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::{Fleet, Provenance};
+use crate::domain::fleet_files::FleetFileKind;
 use crate::live::banner::Banner;
+use crate::live::listings::Listings;
 use crate::live::process_metrics::FileNote;
 use crate::live::state::LiveChange;
 
@@ -57,11 +59,18 @@ pub(crate) struct Reload {
     pub fleet: watch::Sender<Arc<Fleet>>,
     /// Somebody wants the file looked at now.
     pub look: Arc<Notify>,
+    /// What is kept of lists.
+    pub listings: Arc<Listings>,
 }
 
-/// The sources of which something is watched, that are declared still, and whose kept list was not read.
-fn lost_lists(before: &Fleet, after: &Loaded) -> Vec<String> {
+/// The sources of which something is watched, that are declared still, and whose kept list was not read, or is another than
+/// was kept: somebody's hand in it, or what lay in another folder, says nothing of what is listed.
+fn lost_lists(before: &Fleet, after: &Loaded, (source, listings): (&ConfigSource, &Listings)) -> Vec<String> {
     let mut lost = kept_lists::unread(after);
+    let read = source.included.iter().filter(|file| file.kind == FleetFileKind::Discovered);
+    let others = read.filter_map(|file| Some((file.path.file_stem()?.to_str()?, &file.bytes)));
+    lost.extend(others.filter(|(id, bytes)| !listings.is_kept(id, bytes)).map(|(id, _)| id.to_owned()));
+    lost.dedup();
     if !lost.is_empty() {
         let listed = before.monitors.iter().filter_map(|monitor| monitor.discovered.as_ref());
         let watched: HashSet<&str> = listed.map(|discovered| discovered.source.as_str()).collect();
@@ -124,7 +133,7 @@ impl Reload {
             // A secret's file or a folder could not be opened: what was read is not what is there. The next look may be.
             Looked::Valid(..) | Looked::Faulty { .. } if self.context.alerts.out_of_files(FILE, now) => {}
             Looked::Valid(source, loaded) => {
-                let lost = lost_lists(&self.fleet.borrow(), &loaded);
+                let lost = lost_lists(&self.fleet.borrow(), &loaded, (&source, &self.listings));
                 if !lost.is_empty() {
                     self.find_again(&loaded, &lost, judged, now).await;
                     return reader;
@@ -152,7 +161,7 @@ impl Reload {
     async fn find_again(&self, loaded: &Loaded, lost: &[String], judged: &mut Judged, now: DateTime<Utc>) {
         if judged.lost_lists != lost {
             tracing::warn!(
-                "the kept list of {} is gone or cannot be read; the fleet stays until it is there",
+                "the kept list of {} is gone, cannot be read or was altered; the fleet stays until it is there",
                 lost.join(", ")
             );
             judged.lost_lists = lost.to_vec();

@@ -8,6 +8,7 @@ pub mod listing;
 pub mod relabel;
 pub mod target;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use url::{Host, Url};
@@ -24,19 +25,22 @@ pub struct Discovery {
     pub folder: String,
     /// The sources, in the order of the file; ids are unique.
     pub sources: Vec<Source>,
-    /// What was taken from a list and is not watched all the same.
-    pub left_out: Vec<LeftOut>,
+    /// What was taken from lists and is not watched all the same, by the source; none of a source: all is watched.
+    pub left_out: BTreeMap<String, LeftOut>,
 }
 
-/// A listed server that is not watched, though its list was taken as it is: the file in force has no place for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Listed servers that are not watched, though their list was taken as it is: the file in force has no place for them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeftOut {
-    /// The source that lists it.
-    pub source: String,
-    /// The id that its monitor would have.
-    pub monitor: String,
-    /// Why, in one line.
-    pub why: String,
+    /// How many those are.
+    pub count: usize,
+    /// The first of them, a line each with the id and why; [`LeftOut::NAMED_MAX`] at most.
+    pub named: Vec<String>,
+}
+
+impl LeftOut {
+    /// Lines kept of one source.
+    pub const NAMED_MAX: usize = 20;
 }
 
 /// One list, and how it becomes monitors.

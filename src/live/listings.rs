@@ -158,6 +158,8 @@ pub struct Listings {
     views: Mutex<BTreeMap<String, ListingView>>,
     accepted: Mutex<BTreeMap<String, BTreeSet<String>>>,
     asked: Mutex<BTreeSet<String>>,
+    /// SHA-256 of what is kept of each on disk, in lowercase hex, and of what is about to be.
+    kept: Mutex<BTreeMap<String, (String, Option<String>)>>,
     /// Something was accepted or asked for.
     pub wake: Notify,
 }
@@ -183,6 +185,7 @@ impl Listings {
     /// Forgets those that are not declared any more.
     pub fn keep(&self, is_declared: impl Fn(&str) -> bool) {
         self.views.lock().retain(|source, _| is_declared(source));
+        self.kept.lock().retain(|source, _| is_declared(source));
     }
 
     /// Somebody lets go what a list names no longer; how many those are. `seen`: the [`ListingView::held_mark`] that they saw.
@@ -202,6 +205,24 @@ impl Listings {
         self.accepted.lock().insert(source.to_owned(), held);
         self.ask(source);
         Ok(count)
+    }
+
+    /// Says what is about to be kept of one on disk: it counts there as well as what is kept.
+    pub fn will_keep(&self, source: &str, text: &str) {
+        if let Some((_, next)) = self.kept.lock().get_mut(source) {
+            *next = Some(hex::encode(Sha256::digest(text)));
+        }
+    }
+
+    /// Says what is kept of one on disk from now on: no other text counts there.
+    pub fn keeps(&self, source: &str, text: &str) {
+        self.kept.lock().insert(source.to_owned(), (hex::encode(Sha256::digest(text)), None));
+    }
+
+    /// Whether a text is what is kept of one; so is any where nothing is known yet.
+    pub fn is_kept(&self, source: &str, text: &[u8]) -> bool {
+        let found = hex::encode(Sha256::digest(text));
+        self.kept.lock().get(source).is_none_or(|(kept, next)| *kept == found || next.as_ref() == Some(&found))
     }
 
     /// Somebody wants a list read now.

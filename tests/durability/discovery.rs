@@ -130,6 +130,11 @@ async fn the_last_good_list_outlives_errors_and_restarts() {
     .await;
     stage.more_beats("prod-s1", 3).await;
     assert!(stage.get(address, "/api/v1/monitors/prod-s1").await.0 == 200, "and after the file was looked at");
+    std::fs::write(&kept, "monitors: []\n").expect("it can be altered");
+    stage.more_beats("prod-s1", 12).await;
+    assert_eq!(std::fs::read_to_string(&kept).ok().as_deref(), Some(&*text), "what was altered is put right");
+    let removed = "SELECT COUNT(*) FROM monitors WHERE removed_at IS NOT NULL";
+    assert_eq!(stage.count(removed, &[]).await, 0, "and was never in force");
     serin.kill().await;
     let (serin, address) = Serin::start(&stage.config()).await;
     stage.shown(address, "/api/v1/monitors/prod-s1", "also after a start without a list", is_up).await;

@@ -29,7 +29,7 @@ pub(crate) fn declared() -> Discovery {
         line,
     };
     let sources = vec![source("prod", "targets/*.json", 5), source("lab", "lab.json", 9)];
-    Discovery { folder: "discovered".to_owned(), sources, left_out: Vec::new() }
+    Discovery { folder: "discovered".to_owned(), sources, left_out: Default::default() }
 }
 
 /// One has lost many at once, and the other cannot be read.

@@ -3,7 +3,7 @@
 //! A list is none of ours, and the file that people wrote is not to be refused for what stands in it: what cannot be a monitor
 //! is left out, with a warning that says why. For the same reason nothing in the file names a listed monitor by its id.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::config::check::checker::{Checker, Fields};
@@ -33,7 +33,7 @@ pub(in crate::config) fn discovered<'n, 'a>(
     found: &mut MonitorsRead,
     sections: &[(&'n MapEntry<'a>, Option<&Source>)],
     (defaults, discover): (&Defaults<'_, '_>, &DiscoverRead<'n, 'a>),
-) -> (Vec<Source>, Vec<LeftOut>) {
+) -> (Vec<Source>, BTreeMap<String, LeftOut>) {
     // What a template asks is asked of monitors already.
     let asked = checker.asked.take();
     let mut sources = discover.sources.clone();
@@ -49,7 +49,7 @@ pub(in crate::config) fn discovered<'n, 'a>(
         let said = whole(checker, &format!("monitor {}", quoted(id)), fields, (found, defaults));
         source.template.push_str(&format!("; {id}: {}", said.unwrap_or_default()));
     }
-    let (mut ids, mut all_left_out) = (HashSet::new(), Vec::new());
+    let (mut ids, mut all_left_out) = (HashSet::new(), BTreeMap::<String, LeftOut>::new());
     let room = MONITORS_MAX.saturating_sub(found.list.len());
     let counts = sections.iter().map(|(entry, _)| entry.value.items().count());
     let share = fair_share(counts.collect(), room);
@@ -60,7 +60,8 @@ pub(in crate::config) fn discovered<'n, 'a>(
         let Some(items) = checker.list("'monitors' of a list", &entry.value) else { continue };
         let template = discover.templates.get(&source.id);
         let mut left_out = |checker: &mut Checker<'_>, item, why: &str| {
-            all_left_out.push(left_out(checker, item, source, why));
+            let of_source = all_left_out.entry(source.id.clone()).or_default();
+            left_out(checker, of_source, item, source, why);
         };
         for (nth, item) in items.iter().enumerate() {
             let mark = checker.found.mark();
@@ -169,15 +170,14 @@ fn listed<'n, 'a>(
     Some((read, runbooks))
 }
 
-fn left_out(checker: &mut Checker<'_>, item: &Node<'_>, source: &Source, why: &str) -> LeftOut {
+fn left_out(checker: &mut Checker<'_>, of_source: &mut LeftOut, item: &Node<'_>, source: &Source, why: &str) {
     let what = Checker::named("monitor", item);
     let message = format!("{what}, which {} lists, is left out: {why}", quoted(&source.id));
     checker.report(Diagnostic::warning(item.place, message).help("mend the list, or alter it by `relabel`"));
-    let monitor = match item.get("id").map(|id| &id.value) {
-        Some(NodeValue::Scalar { text, .. }) => text.to_string(),
-        _ => String::new(),
-    };
-    LeftOut { source: source.id.clone(), monitor, why: why.to_owned() }
+    of_source.count += 1;
+    if of_source.named.len() < LeftOut::NAMED_MAX {
+        of_source.named.push(format!("{}: {why}", Checker::named("monitor", item)));
+    }
 }
 
 /// What a list says is text: nothing of ours is put into it.

@@ -83,7 +83,7 @@ impl Changed {
 /// Where a source stands in the file is no part of it, nor is what its list names.
 fn unplaced_sources(discovery: &Discovery) -> Discovery {
     let sources = discovery.sources.iter().map(|source| Source { line: 0, ..source.clone() });
-    Discovery { sources: sources.collect(), left_out: Vec::new(), ..discovery.clone() }
+    Discovery { sources: sources.collect(), left_out: BTreeMap::new(), ..discovery.clone() }
 }
 
 /// The keys outside of monitors, receivers and routes by which a fleet differs from what it was.

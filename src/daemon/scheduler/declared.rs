@@ -1,9 +1,11 @@
 //! The monitors that the file in force declares, each with a place of its own.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use chrono::Utc;
+use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 
 use crate::daemon::batch_window;
@@ -13,6 +15,7 @@ use crate::daemon::resume;
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::scheduler::without_beat::children;
 use crate::daemon::scheduler::{Scheduler, Slot};
+use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::bunching;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::schedule::Rhythm;
@@ -104,7 +107,13 @@ async fn look_up(
 ) {
     loop {
         let now = Utc::now();
-        match resume::returned(&context.store, &monitors, now).await {
+        let read = AssertUnwindSafe(resume::returned(&context.store, &monitors, now)).catch_unwind().await;
+        let read = read.unwrap_or_else(|_| {
+            // Watched as strangers is better than not at all.
+            context.alerts.raise(InternalAlert::LoopStopped, "looking new monitors up broke down", now);
+            Ok(monitors.iter().map(|monitor| MonitorRuntime::new(Arc::clone(monitor), now)).collect())
+        });
+        match read {
             // Nobody waits for them only when the scheduler itself is gone.
             Ok(runtimes) => return drop(arrived.send(runtimes)),
             Err(StoreError::Closed) => return,

@@ -61,7 +61,11 @@ pub struct Held {
 impl Listing {
     /// What was watched when Serin ended.
     pub fn kept(targets: impl IntoIterator<Item = Target>) -> Self {
-        Self { targets: targets.into_iter().map(|target| (target.id.clone(), target)).collect(), ..Self::default() }
+        let targets: BTreeMap<String, Target> = targets.into_iter().map(|target| (target.id.clone(), target)).collect();
+        let missing = || targets.iter().filter_map(|(id, target)| Some((id.clone(), target.held_since?)));
+        let since = missing().map(|(_, since)| since).min();
+        let held = since.map(|since| Held { missing: missing().map(|(id, _)| id).collect(), of: targets.len(), since });
+        Self { targets, held, ..Self::default() }
     }
 
     /// Takes what a list names now; how many of them are more than it may bring. `seen` says how a monitor stands that is gone
@@ -222,6 +226,11 @@ mod tests {
         many.take(named(0..20), 0, DAY, well);
         many.take(named(10..20), 60, DAY, well);
         let mut after = Listing::kept(many.targets.values().cloned());
+        assert_eq!(
+            after.held.as_ref().map(|held| (held.missing.len(), held.since)),
+            Some((10, 60)),
+            "before it is read"
+        );
         after.take(named(11..20), 3_600, DAY, well);
         let held = after.held.expect("also after a start");
         assert_eq!((held.missing.len(), held.since), (11, 60), "it is held since it was first seen");

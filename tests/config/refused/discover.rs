@@ -130,8 +130,7 @@ fn what_a_list_says_is_watched_or_left_out_and_refuses_nothing() {
     }
     let left_out = rows.iter().filter(|(_, why, _)| why.is_some()).count();
     assert_eq!(
-        loaded.fleet.discovery.left_out.len(),
-        left_out,
+        loaded.fleet.discovery.left_out["prod"].count, left_out,
         "and is known to be: {:#?}",
         loaded.fleet.discovery.left_out
     );
