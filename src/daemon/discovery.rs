@@ -25,14 +25,14 @@ use tokio_util::sync::CancellationToken;
 use crate::config::describe::listed_file;
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::discovered::{self, LISTS_BYTES_MAX};
-use crate::daemon::discovery::in_force::{FirstOf, InForce};
+use crate::daemon::discovery::in_force::InForce;
 use crate::daemon::discovery::reading::{Reader, Reading};
 use crate::daemon::discovery::registry::Servers;
 use crate::daemon::kept_lists::put;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
-use crate::domain::discovery::Source;
 use crate::domain::discovery::listing::{Listing, Named, Seen, TARGETS_MAX};
+use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::live::banner::Banner;
@@ -46,8 +46,6 @@ const TURN_MAX: Duration = Duration::from_secs(10);
 const TROUBLE_AFTER: TimeDelta = TimeDelta::minutes(15);
 /// Whoever lists a server means it to work within a day.
 const NEVER_WORKED_AFTER: TimeDelta = TimeDelta::hours(24);
-/// Refusals that are shown; the rest is counted.
-const REFUSED_SHOWN: usize = 20;
 /// The kind of the banner that a list raises.
 const LISTS: &str = "lists";
 /// The name under which the loop reports its turns.
@@ -81,9 +79,7 @@ struct Known {
     /// The text on disk.
     written: Arc<str>,
     /// What it names and what cannot be watched.
-    refused: FirstOf,
-    /// Why it could not be read the time before.
-    unread_before: Option<String>,
+    refused: LeftOut,
 }
 
 impl Known {
@@ -191,20 +187,8 @@ impl Discovery {
                     let listing = Listing::kept(listed_file::read(&written).unwrap_or_default());
                     let (source, view, due) = (source.clone(), ListingView::default(), Instant::now());
                     let (reading, servers, written) = (None, Servers::default(), written.into());
-                    let (refused, unread_before) = (FirstOf::default(), None);
-                    let (good_at, id) = (Utc::now(), source.id.clone());
-                    let known = Known {
-                        source,
-                        listing,
-                        view,
-                        due,
-                        reading,
-                        servers,
-                        good_at,
-                        written,
-                        refused,
-                        unread_before,
-                    };
+                    let (refused, good_at, id) = (LeftOut::default(), Utc::now(), source.id.clone());
+                    let known = Known { source, listing, view, due, reading, servers, good_at, written, refused };
                     all.insert(id, known);
                 }
             }
@@ -224,15 +208,14 @@ impl Discovery {
             Ok(listed) => self.taken(&force.fleet, known, listed, (now, room)).await,
             Err(why) => Err(why),
         };
-        (known.view.unread, known.view.tried_at) = (taken.err(), Some(now));
-        if let Some(why) = known.view.unread.as_deref().filter(|why| known.unread_before.as_deref() != Some(*why)) {
+        let before = std::mem::replace(&mut known.view.unread, taken.err());
+        if let Some(why) = known.view.unread.as_deref().filter(|why| before.as_deref() != Some(*why)) {
             tracing::warn!(source = known.source.id, why, "the list cannot be read; what is known of it counts on");
         }
-        known.unread_before.clone_from(&known.view.unread);
+        known.view.tried_at = Some(now);
+        known.view.never_worked = self.never_worked(known, TimeDelta::zero(), now);
         self.keep(&force.fleet, known).await;
         self.look_at_force(force, known);
-        known.view.never_worked = self.never_worked(known, TimeDelta::zero(), now);
-        self.show(known);
     }
 
     /// What is watched once a list is taken; nothing changes where what it comes to cannot be kept.
@@ -266,9 +249,9 @@ impl Discovery {
         }
         known.view.changed(ListingChange::between(&known.listing.targets, &listing.targets, now));
         known.listing = listing;
-        let more = format!("{surplus} servers more than the {TARGETS_MAX} that a list may bring");
-        let refused = refused.into_iter().chain((surplus > 0).then_some(more));
-        known.refused = FirstOf::of(refused, REFUSED_SHOWN);
+        known.refused = LeftOut::default();
+        let more = || format!("{surplus} servers more than the {TARGETS_MAX} that a list may bring");
+        refused.into_iter().chain((surplus > 0).then(more)).for_each(|line| known.refused.add(line));
         (known.view.read_at, known.good_at) = (Some(now), now);
         Ok(())
     }
@@ -280,7 +263,7 @@ impl Discovery {
         let left_out = force.fleet.discovery.left_out.get(&known.source.id).cloned().unwrap_or_default();
         let view = &mut known.view;
         (view.watched, view.gone, view.left_out) = (watched, gone, left_out.count);
-        view.refused = left_out.named.iter().chain(&known.refused.named).take(REFUSED_SHOWN).cloned().collect();
+        view.refused = left_out.named.iter().chain(&known.refused.named).take(LeftOut::NAMED_MAX).cloned().collect();
         view.refused_count = left_out.count + known.refused.count;
         view.is_empty = known.listing.targets.is_empty();
         let held = known.listing.held.as_ref();
@@ -299,7 +282,7 @@ impl Discovery {
     /// Has the list on disk as it counts, whatever became of it there, and the file looked at where it was not.
     async fn keep(&self, fleet: &Fleet, known: &mut Known) {
         let (path, text) = (self.path(fleet, &known.source), Arc::clone(&known.written));
-        self.listings.will_keep(&known.source.id, &text);
+        self.listings.will_keep(&known.source.id, &known.written);
         let kept = tokio::task::spawn_blocking(move || {
             let is_there = read_bytes(&path, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes());
             if is_there { Ok(false) } else { put(&path, &text).map(|()| true) }

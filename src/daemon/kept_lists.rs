@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use crate::config::Loaded;
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::discovered::{LISTS_BYTES_MAX, path};
-use crate::store::read::files::last_list_beside;
+use crate::store::read::files::last_lists_beside;
 
 /// Writes a file in one step: whoever reads it sees all of it or what was before.
 ///
@@ -32,14 +32,14 @@ pub(super) fn unread(loaded: &Loaded) -> Vec<String> {
     sources.filter(|source| !loaded.lists.contains(&source.id)).map(|source| source.id.clone()).collect()
 }
 
-/// Copies the list of a source from the folder before into the one that is named now; whether there was one.
+/// Copies the list of a source, where there is one, from the folder before into the one that is named now.
 ///
 /// # Errors
 /// Where it cannot be written.
-pub(super) fn moved(folder: &Path, source: &str, (before, now): (&str, &str)) -> io::Result<bool> {
+pub(super) fn moved(folder: &Path, source: &str, (before, now): (&str, &str)) -> io::Result<()> {
     let kept = read_bytes(&path(folder, before, source), LISTS_BYTES_MAX).ok();
-    let Some(text) = kept.and_then(|bytes| String::from_utf8(bytes).ok()) else { return Ok(false) };
-    put(&path(folder, now, source), &text).map(|()| true)
+    let Some(text) = kept.and_then(|bytes| String::from_utf8(bytes).ok()) else { return Ok(()) };
+    put(&path(folder, now, source), &text)
 }
 
 /// Puts back, before anything is watched, what the database knows of lists that were not read; whether there was any.
@@ -47,19 +47,17 @@ pub(super) fn moved(folder: &Path, source: &str, (before, now): (&str, &str)) ->
 /// # Errors
 /// Where one cannot be written: a start without it would end incidents that go on.
 pub(crate) async fn put_back(file: &Path, loaded: &Loaded) -> anyhow::Result<bool> {
-    let (database, mut is_any) = (&loaded.settings.database, false);
-    let is_there = tokio::fs::try_exists(database).await.unwrap_or(false);
-    for source in unread(loaded).into_iter().filter(|_| is_there) {
-        let text = match last_list_beside(database, &source).await {
-            Ok(Some(text)) => text,
-            Ok(None) => continue,
-            Err(error) => {
-                tracing::warn!(source, %error, "what the database knows of a list cannot be read");
-                continue;
-            }
-        };
-        let to = path(file.parent().unwrap_or(Path::new("")), &loaded.fleet.discovery.folder, &source);
-        put(&to, &text).with_context(|| {
+    let (database, unread) = (&loaded.settings.database, unread(loaded));
+    if unread.is_empty() || !tokio::fs::try_exists(database).await.unwrap_or(false) {
+        return Ok(false);
+    }
+    let known = last_lists_beside(database, &unread).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "what the database knows of lists cannot be read");
+        Vec::new()
+    });
+    for (source, text) in &known {
+        let to = path(file.parent().unwrap_or(Path::new("")), &loaded.fleet.discovery.folder, source);
+        put(&to, text).with_context(|| {
             format!(
                 "what the source '{source}' lists is not in {} and cannot be put back there, and without it Serin would take \
                  its monitors for removed; `discover: {{ folder: … }}` names another folder",
@@ -67,7 +65,6 @@ pub(crate) async fn put_back(file: &Path, loaded: &Loaded) -> anyhow::Result<boo
             )
         })?;
         tracing::warn!(source, file = %to.display(), "the list that was kept is gone; it is put back as the database has it");
-        is_any = true;
     }
-    Ok(is_any)
+    Ok(!known.is_empty())
 }

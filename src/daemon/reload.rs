@@ -70,7 +70,6 @@ fn lost_lists(before: &Fleet, after: &Loaded, (source, listings): (&ConfigSource
     let read = source.included.iter().filter(|file| file.kind == FleetFileKind::Discovered);
     let others = read.filter_map(|file| Some((file.path.file_stem()?.to_str()?, &file.bytes)));
     lost.extend(others.filter(|(id, bytes)| !listings.is_kept(id, bytes)).map(|(id, _)| id.to_owned()));
-    lost.dedup();
     if !lost.is_empty() {
         let listed = before.monitors.iter().filter_map(|monitor| monitor.discovered.as_ref());
         let watched: HashSet<&str> = listed.map(|discovered| discovered.source.as_str()).collect();
@@ -173,7 +172,7 @@ impl Reload {
         let (folder, sources) = (self.path.parent().unwrap_or(Path::new("")).to_owned(), lost.to_vec());
         let to = folders.1.clone();
         let copied = tokio::task::spawn_blocking(move || {
-            let copy = |source: &String| kept_lists::moved(&folder, source, (&folders.0, &folders.1)).map(drop);
+            let copy = |source: &String| kept_lists::moved(&folder, source, (&folders.0, &folders.1));
             sources.iter().try_for_each(copy)
         });
         if let Err(error) = copied.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {

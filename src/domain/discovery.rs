@@ -29,7 +29,7 @@ pub struct Discovery {
     pub left_out: BTreeMap<String, LeftOut>,
 }
 
-/// Listed servers that are not watched, though their list was taken as it is: the file in force has no place for them.
+/// Listed servers that are not watched: what they say cannot be, or the file in force has no place for them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeftOut {
     /// How many those are.
@@ -41,6 +41,14 @@ pub struct LeftOut {
 impl LeftOut {
     /// Lines kept of one source.
     pub const NAMED_MAX: usize = 20;
+
+    /// One more.
+    pub fn add(&mut self, line: String) {
+        self.count += 1;
+        if self.named.len() < Self::NAMED_MAX {
+            self.named.push(line);
+        }
+    }
 }
 
 /// One list, and how it becomes monitors.

@@ -1,6 +1,7 @@
 //! How the lists of `discover:` stand, and what people say of those that are held.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
@@ -152,14 +153,21 @@ pub enum NotLetGo {
     Others,
 }
 
+/// What is kept of a list on disk.
+#[derive(Debug)]
+struct KeptText {
+    text: Arc<str>,
+    /// What is about to be kept in its place.
+    next: Option<Arc<str>>,
+}
+
 /// All of them, by the source's id.
 #[derive(Debug, Default)]
 pub struct Listings {
     views: Mutex<BTreeMap<String, ListingView>>,
     accepted: Mutex<BTreeMap<String, BTreeSet<String>>>,
     asked: Mutex<BTreeSet<String>>,
-    /// SHA-256 of what is kept of each on disk, in lowercase hex, and of what is about to be.
-    kept: Mutex<BTreeMap<String, (String, Option<String>)>>,
+    kept: Mutex<BTreeMap<String, KeptText>>,
     /// Something was accepted or asked for.
     pub wake: Notify,
 }
@@ -208,21 +216,21 @@ impl Listings {
     }
 
     /// Says what is about to be kept of one on disk: it counts there as well as what is kept.
-    pub fn will_keep(&self, source: &str, text: &str) {
-        if let Some((_, next)) = self.kept.lock().get_mut(source) {
-            *next = Some(hex::encode(Sha256::digest(text)));
+    pub fn will_keep(&self, source: &str, text: &Arc<str>) {
+        if let Some(kept) = self.kept.lock().get_mut(source) {
+            kept.next = Some(Arc::clone(text));
         }
     }
 
     /// Says what is kept of one on disk from now on: no other text counts there.
-    pub fn keeps(&self, source: &str, text: &str) {
-        self.kept.lock().insert(source.to_owned(), (hex::encode(Sha256::digest(text)), None));
+    pub fn keeps(&self, source: &str, text: &Arc<str>) {
+        self.kept.lock().insert(source.to_owned(), KeptText { text: Arc::clone(text), next: None });
     }
 
     /// Whether a text is what is kept of one; so is any where nothing is known yet.
     pub fn is_kept(&self, source: &str, text: &[u8]) -> bool {
-        let found = hex::encode(Sha256::digest(text));
-        self.kept.lock().get(source).is_none_or(|(kept, next)| *kept == found || next.as_ref() == Some(&found))
+        let is_it = |kept: &Arc<str>| kept.as_bytes() == text;
+        self.kept.lock().get(source).is_none_or(|kept| is_it(&kept.text) || kept.next.as_ref().is_some_and(is_it))
     }
 
     /// Somebody wants a list read now.

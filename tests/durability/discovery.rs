@@ -193,7 +193,9 @@ async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
     let (code, said) = serin_discover(&stage, address, &["list"]).await;
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("8 missing, watched on: prod-n2") && said.contains("`serin discover accept prod`"), "{said}");
-    assert!(stage.get(address, "/api/v1/monitors/prod-n9").await.0 == 200, "they are watched meanwhile");
+    let (status, page) = stage.get(address, "/monitors/prod-n9").await;
+    assert_eq!(status, 200, "they are watched meanwhile");
+    assert!(page.contains("one of many that the list names no longer"), "and their pages say why: {page}");
     let (code, said) = serin_discover(&stage, address, &["accept", "prod"]).await;
     assert_eq!((code, said.contains("8 monitors of prod let go (prod-n2, prod-n3,")), (0, true), "{said}");
     received(&stage.ops, "serin.trouble_over", None).await;

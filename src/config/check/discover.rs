@@ -322,12 +322,12 @@ fn hosts(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Vec<String> {
     for host in &hosts {
         let bare = host.strip_prefix(PLAIN).unwrap_or(host);
         let is_ipv6 = bare.starts_with('[') && bare.ends_with(']');
-        let may_stand =
-            |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '*' | '?') || (is_ipv6 && "[]:".contains(c));
+        let may_stand = |c: char| {
+            c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '*' | '?') || (is_ipv6 && "[]:".contains(c))
+        };
         if bare.is_empty() || !bare.chars().all(may_stand) {
             let diagnostic = Diagnostic::new(entry.value.place, format!("{} is no host", quoted(host)));
-            let help =
-                "a name or an address without port and path, such as `docs.example.org`, `*.example.org` or `10.20.*`";
+            let help = "a name or an address without port and path, such as `docs.example.org`, `*.example.org` or `10.20.*`; other letters as `xn--…`";
             checker.report(diagnostic.help(help));
         }
     }

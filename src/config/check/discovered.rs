@@ -174,10 +174,7 @@ fn left_out(checker: &mut Checker<'_>, of_source: &mut LeftOut, item: &Node<'_>,
     let what = Checker::named("monitor", item);
     let message = format!("{what}, which {} lists, is left out: {why}", quoted(&source.id));
     checker.report(Diagnostic::warning(item.place, message).help("mend the list, or alter it by `relabel`"));
-    of_source.count += 1;
-    if of_source.named.len() < LeftOut::NAMED_MAX {
-        of_source.named.push(format!("{}: {why}", Checker::named("monitor", item)));
-    }
+    of_source.add(format!("{what}: {why}"));
 }
 
 /// What a list says is text: nothing of ours is put into it.

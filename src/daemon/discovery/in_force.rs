@@ -32,22 +32,3 @@ impl InForce {
         Self { fleet: Arc::clone(fleet), lists }
     }
 }
-
-/// The first of some lines, and how many there are.
-#[derive(Debug, Default)]
-pub(super) struct FirstOf {
-    pub named: Vec<String>,
-    pub count: usize,
-}
-
-impl FirstOf {
-    pub(super) fn of(lines: impl Iterator<Item = String>, most: usize) -> Self {
-        lines.fold(Self::default(), |mut first, line| {
-            if first.count < most {
-                first.named.push(line);
-            }
-            first.count += 1;
-            first
-        })
-    }
-}

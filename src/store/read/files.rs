@@ -7,7 +7,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use flate2::read::ZlibDecoder;
 use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
+use sqlx::sqlite::{SqlitePool, SqliteRow};
 
 use crate::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles, GoldenPlace};
 use crate::store::file::readers::Readers;
@@ -76,24 +76,38 @@ fn unpacked(packed: &[u8]) -> Result<String, StoreError> {
     Ok(text)
 }
 
-/// The list of a source as it was in force last, in whatever folder it was kept then; read beside whoever writes.
+/// The lists of these sources as they were in force last, in whatever folder they were kept then; read beside whoever writes.
 ///
 /// # Errors
 /// Where the database cannot be read.
-pub(crate) async fn last_list_beside(database: &Path, source: &str) -> Result<Option<String>, StoreError> {
+pub(crate) async fn last_lists_beside(
+    database: &Path,
+    sources: &[String],
+) -> Result<Vec<(String, String)>, StoreError> {
     let readers = schema::readers(database).await?;
-    let file = format!("{source}.yaml");
+    let lists = async {
+        let mut lists = Vec::new();
+        for source in sources {
+            lists.extend(last_list(&readers, source).await?.map(|text| (source.clone(), text)));
+        }
+        Ok(lists)
+    };
+    let lists = lists.await;
+    readers.close().await;
+    lists
+}
+
+async fn last_list(readers: &SqlitePool, source: &str) -> Result<Option<String>, StoreError> {
     let text = sqlx::query_scalar::<_, Vec<u8>>(
         "SELECT t.text FROM config_loads l JOIN config_files f ON f.config = l.config \
          JOIN config_texts t ON t.hash = f.hash \
          WHERE f.kind = 'discovered' AND (f.name = $1 OR substr(f.name, -length($1) - 1) = '/' || $1) \
          ORDER BY l.loaded_at DESC LIMIT 1",
     )
-    .bind(&file)
-    .fetch_optional(&readers)
-    .await;
-    readers.close().await;
-    text?.map(|text| unpacked(&text)).transpose()
+    .bind(format!("{source}.yaml"))
+    .fetch_optional(readers)
+    .await?;
+    text.map(|text| unpacked(&text)).transpose()
 }
 
 impl Readers {

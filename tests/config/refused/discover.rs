@@ -21,6 +21,7 @@ fn what_a_source_cannot_be_is_said_with_its_place_and_mend() {
         (format!("{HTTP}, file_sd: [a.json]"), "two lists", "has two lists => make two sources of it"),
         ("file_sd: []".to_owned(), "no files", "'file_sd' names nothing"),
         (format!("{HTTP}, hosts: [\"127.0.0.1:22201\"]"), "a host with a port", "'127.0.0.1:22201' is no host"),
+        (format!("{HTTP}, hosts: [\"bücher.example\"]"), "a name as no address has it", "other letters as `xn--…`"),
         (format!("{HTTP}, hosts: [\"bad host\"]"), "no host at all", "'bad host' is no host"),
         (format!("{HTTP}, hosts: [\"https://a.example.org\"]"), "a URL", "without port and path"),
         (format!("{HTTP}, relabel: [{{ regex: \"(\" }}]"), "no pattern", "is no pattern"),
