@@ -104,10 +104,8 @@ fn line(banner: Banner, now: DateTime<Utc>) -> BannerLine {
         "database" => "The database does not answer; pages show the last state from memory".to_owned(),
         "database_moved" => "The database file is not where it was; what is seen from now on may be lost".to_owned(),
         "deliveries" => "Messages do not get through; the page of deliveries says more".to_owned(),
-        "lists" => {
-            "A list of servers is held, unread or not kept: what was kept of it last is watched; the page of lists says more"
-                .to_owned()
-        }
+        "lists" => "A list of servers is held, unread, not kept or not watched as a whole; the page of lists says more"
+            .to_owned(),
         "uplink" => "Serin's own connection to the network is gone; nothing is held against a monitor".to_owned(),
         other => format::spaced(other),
     };
