@@ -36,8 +36,19 @@ impl ReadError {
     }
 }
 
-/// A file's bytes, unless there are more than `bytes_max`.
+/// A file's bytes, unless there are more than `bytes_max`. What is no file, such as a pipe that nobody writes to, is not opened:
+/// whoever looks at files again and again would wait for it for ever.
 pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+    let is_of_another_kind = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
+    if std::fs::metadata(path).is_ok_and(is_of_another_kind) {
+        let why = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no regular file");
+        return Err(ReadError::Unreadable { path: path.display().to_string(), why });
+    }
+    read_stream(path, bytes_max)
+}
+
+/// The same of whatever is named: a command's file may be a pipe.
+pub(crate) fn read_stream(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     let shown = path.display().to_string();
     let unreadable = |why| ReadError::Unreadable { path: shown.clone(), why };
     let mut bytes = Vec::new();
@@ -52,4 +63,16 @@ pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadErr
 /// SHA-256 as 64 lowercase hex digits.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_not_waited_for() {
+        let error = read_bytes(Path::new("/dev/zero"), 8).unwrap_err().to_string();
+        assert_eq!(error, "cannot read /dev/zero: it is no regular file");
+        assert!(matches!(read_stream(Path::new("/dev/zero"), 8), Err(ReadError::TooLarge { .. })), "asked for by name");
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-use crate::config::read::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes};
+use crate::config::read::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes, read_stream};
 use crate::config::read::include::{self, Expansion, GlobFinding, GoldenName, Included, Memo};
 use crate::config::read::lock_files::{self, LockFile, lock_of};
 use crate::config::read::stamp::ReadFiles;
@@ -85,7 +85,7 @@ impl SourceReader {
 
     fn read_at(&mut self, read_at: SystemTime) -> Result<ConfigSource, ReadError> {
         let before = self.read.take();
-        let bytes = read_bytes(&self.path, FILE_BYTES_MAX)?;
+        let bytes = read_stream(&self.path, FILE_BYTES_MAX)?;
         let (source, expansions) = ConfigSource::with(&self.path, bytes, &mut self.memo);
         let has_trouble = source.users.as_ref().is_some_and(|users| users.trouble.is_some());
         if source.findings.is_empty() && !has_trouble && source.golden.iter().all(|golden| golden.found.is_ok()) {
