@@ -99,7 +99,8 @@ impl MonitorRuntime {
             () if open(Signal::Access) => RollUp::NoAccess,
             () if Signal::ALL.into_iter().any(open) => RollUp::Degraded,
             () if Signal::ALL.into_iter().any(clearing) => RollUp::Recovering,
-            () if stale => RollUp::Unknown,
+            // One that fails from the first beat on is not well until enough beats have said so.
+            () if stale || !self.state.has_worked() => RollUp::Unknown,
             () if Signal::ALL.into_iter().any(pending) => RollUp::Waiting,
             () => RollUp::Up,
         }

@@ -50,7 +50,7 @@ pub enum RollUp {
     Recovering,
     /// Nothing is open, and a signal is pending: over its limit, not yet for long enough, or held back.
     Waiting,
-    /// Nothing seen yet, or not lately.
+    /// Nothing seen lately, or nothing well yet.
     Unknown,
     /// Seen lately, and no signal is over its limit.
     Up,

@@ -76,3 +76,18 @@ async fn a_receiver_that_takes_nothing_is_said_to_be_ill() {
     stage.shown(address, "/api/v1/status", "nobody is behind", |text| !text.contains(why)).await;
     serin.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_fails_from_its_first_beat_on_is_not_shown_as_up() {
+    let (stage, mut file) = Stage::set(1).await;
+    file.rules = "{ availability: { after: 1000 } }";
+    stage.refuse(0);
+    stage.write(&file);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    stage.more_beats("s0", 2).await;
+    stage.shown(address, "/api/v1/monitors/s0", "it was looked at", |page| !page.contains("\"seen_at\":null")).await;
+    assert_eq!(stage.monitor(address, "s0").await["state"], "unknown", "nobody has seen it well");
+    stage.mend(0);
+    stage.shown(address, "/api/v1/monitors/s0", "it works", |page| page.contains("\"state\":\"up\"")).await;
+    serin.stop().await;
+}
