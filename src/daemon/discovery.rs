@@ -10,6 +10,7 @@ mod in_force;
 mod reading;
 mod registry;
 mod sd_list;
+mod telling;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,24 +31,17 @@ use crate::daemon::discovery::reading::{Reader, Reading};
 use crate::daemon::discovery::registry::Servers;
 use crate::daemon::kept_lists::put;
 use crate::daemon::loop_context::LoopContext;
-use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::discovery::listing::{Listing, Named, Seen, TARGETS_MAX};
+use crate::domain::discovery::target::Refused;
 use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
-use crate::live::banner::Banner;
-use crate::live::listings::{Ids, ListingChange, ListingView, Listings};
+use crate::live::listings::{ListingChange, ListingView, Listings};
 use crate::live::state::{LiveChange, RollUp, Standing};
 use crate::net::document::Documents;
 
 /// The longest it does not look whether something is due.
 const TURN_MAX: Duration = Duration::from_secs(10);
-/// A list that cannot be read for this long is trouble of ours; restarts and deployments of what serves it are shorter.
-const TROUBLE_AFTER: TimeDelta = TimeDelta::minutes(15);
-/// Whoever lists a server means it to work within a day.
-const NEVER_WORKED_AFTER: TimeDelta = TimeDelta::hours(24);
-/// The kind of the banner that a list raises.
-const LISTS: &str = "lists";
 /// The name under which the loop reports its turns.
 const NAME: &str = "discovery";
 
@@ -78,6 +72,8 @@ struct Known {
     good_at: DateTime<Utc>,
     /// The text on disk.
     written: Arc<str>,
+    /// The text in the database; none: not known yet.
+    stored: Option<Arc<str>>,
     /// What it names and what cannot be watched.
     refused: LeftOut,
 }
@@ -120,9 +116,7 @@ impl Discovery {
                 known.reading = Some(readings.spawn(reader.read(known.source.clone(), servers)));
             }
             for known in all.values_mut() {
-                if !known.written.is_empty() {
-                    self.keep(&fleet, known).await;
-                }
+                self.keep(&fleet, known).await;
                 self.look_at_force(&force, known);
             }
             self.tell(&all);
@@ -165,13 +159,9 @@ impl Discovery {
     /// Takes up what the file declares now, with what its files hold, and forgets what it declares no longer.
     async fn declared(&self, fleet: &Fleet, all: &mut BTreeMap<String, Known>) {
         let sources = &fleet.discovery.sources;
-        all.retain(|id, known| {
-            let is_declared = sources.iter().any(|source| source.id == *id);
-            if !is_declared {
-                known.stop_reading();
-            }
-            is_declared
-        });
+        let is_gone = |id: &String, _: &mut Known| !sources.iter().any(|source| source.id == *id);
+        let mut gone: BTreeMap<String, Known> = all.extract_if(.., is_gone).collect();
+        gone.values_mut().for_each(Known::stop_reading);
         self.listings.keep(|id| sources.iter().any(|source| source.id == id));
         for source in sources {
             match all.get_mut(&source.id) {
@@ -183,12 +173,21 @@ impl Discovery {
                 None => {
                     let path = self.path(fleet, source);
                     let kept = tokio::task::spawn_blocking(move || read_bytes(&path, LISTS_BYTES_MAX).ok()).await;
-                    let written = String::from_utf8(kept.ok().flatten().unwrap_or_default()).unwrap_or_default();
-                    let listing = Listing::kept(listed_file::read(&written).unwrap_or_default());
+                    let mut written = String::from_utf8(kept.ok().flatten().unwrap_or_default()).unwrap_or_default();
+                    let mut listing = Listing::kept(listed_file::read(&written).unwrap_or_default());
+                    // The same list under another name: what it names no longer, and what nobody let go, goes along.
+                    let is_same =
+                        |known: &&Known| known.source.from == source.from && !known.listing.targets.is_empty();
+                    if let Some(before) = gone.values().find(is_same).filter(|_| written.is_empty()) {
+                        let (id, targets) = (&before.source.id, before.listing.targets.values());
+                        listing = Listing::kept(targets.filter_map(|target| target.under(id, &source.id)));
+                        written = listed_file::written(&source.id, listing.targets.values());
+                    }
                     let (source, view, due) = (source.clone(), ListingView::default(), Instant::now());
-                    let (reading, servers, written) = (None, Servers::default(), written.into());
+                    let (reading, servers, written, stored) = (None, Servers::default(), written.into(), None);
                     let (refused, good_at, id) = (LeftOut::default(), Utc::now(), source.id.clone());
-                    let known = Known { source, listing, view, due, reading, servers, good_at, written, refused };
+                    let known =
+                        Known { source, listing, view, due, reading, servers, good_at, written, stored, refused };
                     all.insert(id, known);
                 }
             }
@@ -200,7 +199,7 @@ impl Discovery {
         &self,
         force: &InForce,
         known: &mut Known,
-        listed: Result<(Named, Vec<String>), String>,
+        listed: Result<(Named, Vec<Refused>), String>,
         room: usize,
     ) {
         let now = Utc::now();
@@ -223,11 +222,14 @@ impl Discovery {
         &self,
         fleet: &Fleet,
         known: &mut Known,
-        (named, refused): (Named, Vec<String>),
+        (named, refused): (Named, Vec<Refused>),
         (now, room): (DateTime<Utc>, usize),
     ) -> Result<(), String> {
         let mut listing = known.listing.clone();
-        let seen = |id: &str, since| self.seen(fleet, id, since);
+        let left_out = fleet.discovery.left_out.get(&known.source.id);
+        let is_left_out = |id: &str| left_out.is_some_and(|left_out| left_out.ids.contains(id));
+        // What the file leaves out is nobody's loss.
+        let seen = |id: &str, since| if is_left_out(id) { Seen::Never } else { self.seen(id, since) };
         let surplus = listing.take(named, now.timestamp(), known.source.gone_after, seen);
         let text = listed_file::written(&known.source.id, listing.targets.values());
         if *text != *known.written {
@@ -250,8 +252,10 @@ impl Discovery {
         known.view.changed(ListingChange::between(&known.listing.targets, &listing.targets, now));
         known.listing = listing;
         known.refused = LeftOut::default();
-        let more = || format!("{surplus} servers more than the {TARGETS_MAX} that a list may bring");
-        refused.into_iter().chain((surplus > 0).then(more)).for_each(|line| known.refused.add(line));
+        // What was taken before the file left it out is counted with what the file leaves out.
+        let more = || Refused::from(format!("{surplus} servers more than the {TARGETS_MAX} that a list may bring"));
+        let refused = refused.into_iter().filter(|one| !one.id.as_deref().is_some_and(is_left_out));
+        refused.chain((surplus > 0).then(more)).for_each(|one| known.refused.add(None, one.why));
         (known.view.read_at, known.good_at) = (Some(now), now);
         Ok(())
     }
@@ -281,6 +285,9 @@ impl Discovery {
 
     /// Has the list on disk as it counts, whatever became of it there, and the file looked at where it was not.
     async fn keep(&self, fleet: &Fleet, known: &mut Known) {
+        if known.written.is_empty() {
+            return;
+        }
         let (path, text) = (self.path(fleet, &known.source), Arc::clone(&known.written));
         self.listings.will_keep(&known.source.id, &known.written);
         let kept = tokio::task::spawn_blocking(move || {
@@ -291,6 +298,7 @@ impl Discovery {
         let unkept = match kept.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
             Ok(is_new) => {
                 self.listings.keeps(&known.source.id, &known.written);
+                self.store(known).await;
                 if is_new {
                     self.look.notify_one();
                 }
@@ -308,13 +316,23 @@ impl Discovery {
         }
     }
 
+    /// Has the list in the database as it counts: a start believes that one.
+    async fn store(&self, known: &mut Known) {
+        if known.stored.as_ref() == Some(&known.written) {
+            return;
+        }
+        let now = Utc::now();
+        let stored = self.context.store.keep_list(&known.source.id, Arc::clone(&known.written), now).await;
+        self.context.note_write(stored.as_ref().err(), now);
+        if stored.is_ok() {
+            known.stored = Some(Arc::clone(&known.written));
+        }
+    }
+
     /// How a monitor stands that is gone from a list since then, unix seconds.
-    fn seen(&self, fleet: &Fleet, id: &str, gone_since: i64) -> Seen {
-        let id = MonitorId::new(id);
-        let Some(standing) = self.context.live.standing(&id) else {
-            // A start knows nothing yet of what it will watch; and what the file leaves out is not waited for.
-            return if fleet.monitor(&id).is_some() { Seen::Failing } else { Seen::Well };
-        };
+    fn seen(&self, id: &str, gone_since: i64) -> Seen {
+        // Nothing is known yet of what was not watched yet.
+        let Some(standing) = self.context.live.standing(&MonitorId::new(id)) else { return Seen::Failing };
         let is_well = || {
             standing.roll_up() == RollUp::Up
                 && standing.figures().seen_at.is_some_and(|seen_at| seen_at.timestamp() > gone_since)
@@ -338,42 +356,6 @@ impl Discovery {
 
     fn path(&self, fleet: &Fleet, source: &Source) -> PathBuf {
         discovered::path(&self.folder, &fleet.discovery.folder, &source.id)
-    }
-
-    /// Raises what is trouble of ours, and gives the all-clear.
-    fn tell(&self, all: &BTreeMap<String, Known>) {
-        let now = Utc::now();
-        let of_all = |line: &dyn Fn(&Known) -> Option<String>| -> BTreeMap<String, String> {
-            all.iter().filter_map(|(id, known)| Some((id.clone(), line(known)?))).collect()
-        };
-        let held = of_all(&|known| known.view.lost());
-        let unkept = of_all(&|known| known.view.unkept.clone());
-        let unread = of_all(&|known| known.view.unread.clone().filter(|_| now - known.good_at >= TROUBLE_AFTER));
-        let unwatched = of_all(&|known| known.view.unwatched());
-        let untried = of_all(&|known| Ids::of(self.never_worked(known, NEVER_WORKED_AFTER, now).iter()).line());
-        let lines = [&held, &unkept, &unread, &unwatched].into_iter().flatten();
-        let lines: Vec<String> = lines.map(|(source, line)| format!("{source}: {line}")).collect();
-        if lines.is_empty() {
-            self.context.live.lower(LISTS);
-        } else {
-            self.context.live.raise(Banner { kind: LISTS, text: lines.join("\n"), since: now });
-        }
-        let troubles = [
-            (InternalAlert::ListHeld, held),
-            (InternalAlert::ListUnkept, unkept),
-            (InternalAlert::ListUnread, unread),
-            (InternalAlert::ListUnwatched, unwatched),
-            (InternalAlert::NeverWorked, untried),
-        ];
-        for (kind, lines) in troubles {
-            if lines.is_empty() {
-                self.context.alerts.clear(kind, now);
-                continue;
-            }
-            let told: Vec<String> = lines.iter().map(|(source, line)| format!("{source}: {line}")).collect();
-            let about = lines.into_keys().map(|source| (source, None)).collect();
-            self.context.alerts.raise_about(kind, &told.join("; "), about, now);
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use crate::config::Loaded;
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::discovered::{LISTS_BYTES_MAX, path};
-use crate::store::read::files::last_lists_beside;
+use crate::store::read::files::kept_lists_beside;
 
 /// Writes a file in one step: whoever reads it sees all of it or what was before.
 ///
@@ -20,7 +20,11 @@ pub(super) fn put(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new(""));
     std::fs::create_dir_all(folder)?;
     let beside = path.with_extension("yaml.new");
-    let mut file = std::fs::File::create(&beside)?;
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = std::fs::File::create_new(&beside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&beside, path)
@@ -42,29 +46,43 @@ pub(super) fn moved(folder: &Path, source: &str, (before, now): (&str, &str)) ->
     put(&path(folder, now, source), &text)
 }
 
-/// Puts back, before anything is watched, what the database knows of lists that were not read; whether there was any.
+/// Has, before anything is watched, each list on disk as the database says that it was kept last; whether any was another. What
+/// was done to one while nobody watched is no word of whoever lists.
 ///
 /// # Errors
-/// Where one cannot be written: a start without it would end incidents that go on.
+/// Where one that is not there cannot be written: a start without it would end incidents that go on.
 pub(crate) async fn put_back(file: &Path, loaded: &Loaded) -> anyhow::Result<bool> {
-    let (database, unread) = (&loaded.settings.database, unread(loaded));
-    if unread.is_empty() || !tokio::fs::try_exists(database).await.unwrap_or(false) {
+    let (database, sources) = (&loaded.settings.database, &loaded.fleet.discovery.sources);
+    if sources.is_empty() || !tokio::fs::try_exists(database).await.unwrap_or(false) {
         return Ok(false);
     }
-    let known = last_lists_beside(database, &unread).await.unwrap_or_else(|error| {
+    let known = kept_lists_beside(database).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what the database knows of lists cannot be read");
         Vec::new()
     });
-    for (source, text) in &known {
+    let (mut any, unread) = (false, unread(loaded));
+    for (source, text) in known.iter().filter(|(id, _)| sources.iter().any(|source| source.id == *id)) {
         let to = path(file.parent().unwrap_or(Path::new("")), &loaded.fleet.discovery.folder, source);
-        put(&to, text).with_context(|| {
+        if read_bytes(&to, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes()) {
+            continue;
+        }
+        let is_unread = unread.contains(source);
+        let put = put(&to, text).with_context(|| {
             format!(
                 "what the source '{source}' lists is not in {} and cannot be put back there, and without it Serin would take \
                  its monitors for removed; `discover: {{ folder: … }}` names another folder",
                 to.display()
             )
-        })?;
-        tracing::warn!(source, file = %to.display(), "the list that was kept is gone; it is put back as the database has it");
+        });
+        match put {
+            Ok(()) => {
+                any = true;
+                let file = to.display();
+                tracing::warn!(source, %file, "the kept list is gone or was altered; it is put back as the database has it");
+            }
+            Err(error) if is_unread => return Err(error),
+            Err(error) => tracing::warn!(source, "the kept list was altered and counts as it is: {error:#}"),
+        }
     }
-    Ok(!known.is_empty())
+    Ok(any)
 }

@@ -8,7 +8,7 @@ pub mod listing;
 pub mod relabel;
 pub mod target;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use url::{Host, Url};
@@ -36,6 +36,8 @@ pub struct LeftOut {
     pub count: usize,
     /// The first of them, a line each with the id and why; [`LeftOut::NAMED_MAX`] at most.
     pub named: Vec<String>,
+    /// The ids of all of them, as far as they are known.
+    pub ids: BTreeSet<String>,
 }
 
 impl LeftOut {
@@ -43,8 +45,9 @@ impl LeftOut {
     pub const NAMED_MAX: usize = 20;
 
     /// One more.
-    pub fn add(&mut self, line: String) {
+    pub fn add(&mut self, id: Option<&str>, line: String) {
         self.count += 1;
+        self.ids.extend(id.map(str::to_owned));
         if self.named.len() < Self::NAMED_MAX {
             self.named.push(line);
         }

@@ -130,8 +130,8 @@ impl ListingView {
 
     /// Why it could not be read or kept when that was tried last, or what of it nobody watches; none: all is well.
     pub fn trouble(&self) -> Option<String> {
-        let all: Vec<String> =
-            [&self.unkept, &self.unread].into_iter().flatten().cloned().chain(self.unwatched()).collect();
+        let unread = self.unread.as_ref().map(|why| format!("{why}; what is known of it counts on"));
+        let all: Vec<String> = [self.unkept.clone(), unread, self.unwatched()].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 

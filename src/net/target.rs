@@ -19,6 +19,9 @@ use serin_outbound::tls::Tls;
 /// Addresses tried of one name: enough for both families of a small pool, and each failing one costs a share of the limit.
 const ADDRESSES_MAX: usize = 6;
 
+/// What to do where a listed address in private space is meant.
+const GUARD_MEND: &str = "list its network under `allow_private` of the source if it is meant";
+
 /// Where a connection leads, and by what way. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
@@ -69,8 +72,7 @@ impl Target {
 
     /// The networks in private space that it may be in; none: it may be anywhere.
     pub(super) fn guard(&self) -> Option<Guard<'_>> {
-        let mend = "list its network under `allow_private` of the source if it is meant";
-        self.guard.as_deref().map(|allow| Guard { allow, mend })
+        self.guard.as_deref().map(|allow| Guard { allow, mend: GUARD_MEND })
     }
 
     /// The same, with a TLS configuration of its own.
@@ -146,6 +148,20 @@ impl Target {
     pub(crate) async fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         resolved(&self.place.host, self.place.port).await
     }
+}
+
+/// Whether an address that somebody lists may be connected to, where it is written out: these networks in private space alone.
+/// What a name leads to is known when it is connected to, and judged then.
+///
+/// # Errors
+/// Why not, and the mend.
+pub(crate) fn may_be_reached(url: &Url, allow: &[IpNet]) -> Result<(), String> {
+    let ip = match url.host() {
+        Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
+        Some(Host::Ipv6(ip)) => IpAddr::V6(ip),
+        _ => return Ok(()),
+    };
+    allowed(ip, allow).map_err(|Refusal { ip, why }| format!("{ip} is a {why} address: {GUARD_MEND}"))
 }
 
 /// Which addresses may be reached that nobody wrote down.

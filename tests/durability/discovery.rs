@@ -258,6 +258,15 @@ async fn what_worked_once_is_no_stranger_when_it_returns() {
     stage.write_text(&text.replace("id: prod", "id: live"));
     received(&stage.oncall, "incident.resolved", Some("prod-s1")).await;
     received(&stage.oncall, "incident.opened", Some("live-s1")).await;
+
+    // What is on no list any more goes along with its source.
+    std::fs::write(&path, list(&stage, [])).expect("a file");
+    stage
+        .shown(address, "/api/v1/discover", "it is gone and watched on", |page| page.contains("\"gone\":[\"live-s1\"]"))
+        .await;
+    stage.write_text(&text.replace("id: prod", "id: next"));
+    received(&stage.oncall, "incident.resolved", Some("live-s1")).await;
+    received(&stage.oncall, "incident.opened", Some("next-s1")).await;
     serin.stop().await;
 }
 
@@ -271,6 +280,7 @@ async fn without_its_kept_lists_nothing_is_taken_for_removed() {
     let text = stage.text(&file).replace("monitors:\n", &discover(&format!("http_sd: {{ url: {url} }}")));
     stage.write_text(&text);
     let kept = |folder: &str| stage.folder.path().join(folder).join("prod.yaml");
+    let removed = "SELECT COUNT(*) FROM monitors WHERE removed_at IS NOT NULL";
     let (serin, address) = Serin::start(&stage.config()).await;
     let is_up = |page: &str| page.contains("\"state\":\"up\"");
     stage.shown(address, "/api/v1/monitors/prod-s1", "it works", is_up).await;
@@ -289,10 +299,14 @@ async fn without_its_kept_lists_nothing_is_taken_for_removed() {
     moved.await;
     stage.shown(address, "/api/v1/discover", "and watched", |page| page.contains("\"watched\":1")).await;
     stage.more_beats("prod-s1", 2).await;
+    status.store(200, Ordering::Relaxed);
+    *body.lock() = list(&stage, [0, 1]);
+    stage.shown(address, "/api/v1/monitors/prod-s0", "another came", is_up).await;
+    status.store(503, Ordering::Relaxed);
     serin.stop().await;
 
-    // What nobody kept, and what became of it, the database has.
-    for broken in [None, Some("monitors: [\n"), Some("monitors: [{ id: \"\u{fffe}\" }]\n")] {
+    // What nobody kept, and what became of it, the database has, be it new or not.
+    for broken in [None, Some("monitors: []\n"), Some("monitors: [\n"), Some("monitors: [{ id: \"\u{fffe}\" }]\n")] {
         std::fs::remove_file(kept("elsewhere")).expect("it is there");
         if let Some(text) = broken {
             std::fs::write(kept("elsewhere"), text).expect("a file");
@@ -301,6 +315,7 @@ async fn without_its_kept_lists_nothing_is_taken_for_removed() {
         stage.more_beats("prod-s1", 2).await;
         let (_, page) = stage.get(address, "/api/v1/incidents?state=open").await;
         assert!(page.contains("prod-s1"), "its outage goes on: {page}");
+        assert_eq!(stage.count(removed, &[]).await, 0, "nothing was taken for removed, with {broken:?}");
         serin.stop().await;
     }
     assert_eq!(times(&stage.oncall, "incident.resolved"), 0, "{:?}", messages(&stage.oncall));
@@ -320,22 +335,45 @@ async fn what_the_file_leaves_out_of_a_list_is_not_said_to_be_watched() {
     let (stage, mut file) = Stage::set(2).await;
     file.monitors.truncate(1);
     file.receivers.push("ops");
-    std::fs::write(stage.folder.path().join("targets.json"), list(&stage, [1])).expect("a file");
+    let path = stage.folder.path().join("targets.json");
+    std::fs::write(&path, list(&stage, [0, 1])).expect("a file");
     let text = stage.text(&file).replace("monitors:\n", &discover("file_sd: [targets.json]"));
     stage.write_text(&text);
     let (serin, address) = Serin::start(&stage.config()).await;
     let is_up = |page: &str| page.contains("\"state\":\"up\"");
-    stage.shown(address, "/api/v1/monitors/prod-s1", "it works", is_up).await;
-    stage.write_text(&text.replace("id: prod,", "id: prod, hosts: [\"*.example.org\"],"));
-    let said = serde_json::to_string(&received(&stage.ops, "serin.trouble", None).await).expect("JSON");
-    assert!(said.contains("list_unwatched") && said.contains("is none of `hosts`"), "{said}");
-    let is_said = |page: &str| page.contains("\"watched\":0") && page.contains("none of `hosts`");
-    stage.shown(address, "/api/v1/discover", "it is counted by what is in force", is_said).await;
-    let (code, said) = serin_discover(&stage, address, &["list"]).await;
-    assert!(code == 1 && said.contains("prod: 0 watched") && said.contains("! "), "{said}");
-    stage.write_text(&text);
-    received(&stage.ops, "serin.trouble_over", None).await;
-    stage.shown(address, "/api/v1/monitors/prod-s1", "and so it is again", is_up).await;
+    stage.shown(address, "/api/v1/monitors/prod-s0", "it works", is_up).await;
+    stage.shown(address, "/api/v1/monitors/prod-s1", "and so does the other", is_up).await;
+    let left_out = "id: prod, hosts: [\"*.example.org\"],";
+    for (narrowed, why) in [
+        (text.replace("id: prod,", left_out), "is none of `hosts`"),
+        (text.replace("[127.0.0.0/8], monitor:", "[10.0.0.0/8], monitor:"), "list its network under `allow_private`"),
+    ] {
+        let was_told = times(&stage.ops, "serin.trouble");
+        stage.write_text(&narrowed);
+        let is_said = |page: &str| page.contains("\"watched\":0") && page.contains(why);
+        stage.shown(address, "/api/v1/discover", "it is counted by what is in force", is_said).await;
+        if was_told == 0 {
+            let said = serde_json::to_string(&received(&stage.ops, "serin.trouble", None).await).expect("JSON");
+            assert!(said.contains("list_unwatched") && said.contains(why), "{said}");
+        }
+        // And stays so: nobody took it off the list, and nobody has to say something about it but by the file.
+        for _ in 0..2 {
+            let (code, said) = serin_discover(&stage, address, &["read", "prod"]).await;
+            assert!(code == 1 && said.contains("prod: 0 watched") && said.contains("! 2 of what it names"), "{said}");
+            let (_, page) = stage.get(address, "/api/v1/discover").await;
+            assert!(page.contains("\"refused_count\":2") && page.contains("\"held\":[]"), "{page}");
+        }
+        stage.write_text(&text);
+        received(&stage.ops, "serin.trouble_over", None).await;
+        stage.shown(address, "/api/v1/monitors/prod-s1", "and so it is again", is_up).await;
+    }
+    // What the list drops meanwhile is nobody's loss.
+    stage.write_text(&text.replace("id: prod,", left_out));
+    let is_left_out = |page: &str| page.contains("\"watched\":0") && page.contains("2 of what it names is left out");
+    stage.shown(address, "/api/v1/discover", "once more", is_left_out).await;
+    std::fs::write(&path, list(&stage, [])).expect("a file");
+    let is_well = |page: &str| page.contains("\"trouble\":null") && page.contains("\"held\":[]");
+    stage.shown(address, "/api/v1/discover", "and all is well", is_well).await;
     serin.stop().await;
 }
 

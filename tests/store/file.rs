@@ -168,6 +168,7 @@ async fn a_database_of_the_version_before_answers_the_same() {
         "ALTER TABLE deliveries DROP COLUMN lease_by",
         "DROP TABLE api_keys",
         "DROP TABLE audit",
+        "DROP TABLE kept_lists",
         "DROP INDEX incidents_of_monitor_by_end",
         "DELETE FROM _sqlx_migrations WHERE version >= 10",
     ] {

@@ -16,6 +16,7 @@ use crate::config::read::node::{Child, MapEntry, Node, NodeValue};
 use crate::domain::discovery::{Discovered, LeftOut, Source};
 use crate::domain::monitor::Monitor;
 use crate::domain::runbooks::RunbooksByReason;
+use crate::net::target::may_be_reached;
 
 /// The label that names the source.
 const LABEL: &str = "discovered";
@@ -155,7 +156,9 @@ fn listed<'n, 'a>(
     let parents = fields.get("depends_on").map(|entry| depends_on::parents(checker, &what, entry)).unwrap_or_default();
     let mut read = monitor(checker, &what, Some(id), (fields, &parents), defaults)?;
     let url = url::Url::parse(read.url.resolved.expose()).ok()?;
-    if let Some(why) = source.refusal(&url) {
+    let allow: Vec<_> = source.allow_private.iter().filter_map(|network| network.0.parse().ok()).collect();
+    let why = source.refusal(&url).map(str::to_owned).or_else(|| may_be_reached(&url, &allow).err());
+    if let Some(why) = why {
         checker.report(Diagnostic::new(item.place, why));
     }
     let gone_since = own.get(GONE_SINCE).and_then(|entry| match &entry.value.value {
@@ -174,7 +177,11 @@ fn left_out(checker: &mut Checker<'_>, of_source: &mut LeftOut, item: &Node<'_>,
     let what = Checker::named("monitor", item);
     let message = format!("{what}, which {} lists, is left out: {why}", quoted(&source.id));
     checker.report(Diagnostic::warning(item.place, message).help("mend the list, or alter it by `relabel`"));
-    of_source.add(format!("{what}: {why}"));
+    let id = item.get("id").and_then(|id| match &id.value {
+        NodeValue::Scalar { text, .. } => Some(&**text),
+        _ => None,
+    });
+    of_source.add(id, format!("{what}: {why}"));
 }
 
 /// What a list says is text: nothing of ours is put into it.

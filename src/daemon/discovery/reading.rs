@@ -2,14 +2,12 @@
 //! its time keeps no other waiting.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::Utc;
 use ipnet::IpNet;
-use serin_outbound::guard::{Refusal, allowed};
-use url::{Host, Url};
+use url::Url;
 
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::glob;
@@ -21,6 +19,7 @@ use crate::domain::discovery::relabel::Labels;
 use crate::domain::discovery::target::{Refused, Target, target};
 use crate::domain::discovery::{From, Source};
 use crate::net::document::Documents;
+use crate::net::target::may_be_reached;
 
 /// One reading, all in all: a registry's is the longest, and a file on a machine that is away would be read for ever.
 const WITHIN: Duration = Duration::from_secs(11 * 60);
@@ -41,7 +40,7 @@ pub(super) struct Reader {
 #[derive(Debug)]
 pub(super) struct Reading {
     /// The monitors it comes to, and a line for each server that cannot be one; or why it cannot be read, in one line.
-    pub listed: Result<(Named, Vec<String>), String>,
+    pub listed: Result<(Named, Vec<Refused>), String>,
     /// What is known of a registry now.
     pub servers: Servers,
 }
@@ -89,14 +88,22 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("reading it broke down: {error}")))
 }
 
+/// A server that may be connected to as far as its address is written out.
+fn reachable(target: Target, allow: &[IpNet]) -> Result<Target, Refused> {
+    let refused = |why: String| Refused { id: Some(target.id.clone()), why };
+    let url = Url::parse(&target.url).map_err(|error| refused(error.to_string()))?;
+    may_be_reached(&url, allow).map_err(refused)?;
+    Ok(target)
+}
+
 /// The monitors that a list comes to, each id once, and what of it cannot be one.
-fn targets(source: &Source, listed: Vec<Labels>) -> (Named, Vec<String>) {
+fn targets(source: &Source, listed: Vec<Labels>) -> (Named, Vec<Refused>) {
     let (mut found, mut unclear, mut refused) = (Vec::<Target>::new(), BTreeSet::new(), Vec::new());
     let mut places: HashMap<String, usize> = HashMap::new();
     let allow: Vec<IpNet> = source.allow_private.iter().filter_map(|network| network.0.parse().ok()).collect();
     for (nth, labels) in listed.into_iter().enumerate() {
         let read = target(source, labels);
-        match read.and_then(|target| Ok(target.map(|target| reachable(target, &allow)).transpose()?)) {
+        match read.and_then(|target| target.map(|target| reachable(target, &allow)).transpose()) {
             Ok(None) => {}
             Ok(Some(target)) => match places.get(&target.id).map(|place| &found[*place]) {
                 None => {
@@ -105,36 +112,22 @@ fn targets(source: &Source, listed: Vec<Labels>) -> (Named, Vec<String>) {
                 }
                 // Lists name one server in several groups: it is one.
                 Some(first) if first.url == target.url => {}
-                Some(first) => refused.push(format!(
-                    "target {}: {} has the id of {} before it; `relabel` gives it an `__id__` of its own",
-                    nth + 1,
-                    target.url,
-                    first.url
-                )),
+                Some(first) => {
+                    let (number, url, first) = (nth + 1, &target.url, &first.url);
+                    let why = format!(
+                        "target {number}: {url} has the id of {first} before it; `relabel` gives it an `__id__` of its own"
+                    );
+                    refused.push(Refused { id: None, why });
+                }
             },
             Err(Refused { id, why }) => {
-                unclear.extend(id);
-                refused.push(format!("target {}: {why}", nth + 1));
+                unclear.extend(id.clone());
+                refused.push(Refused { id, why: format!("target {}: {why}", nth + 1) });
             }
         }
     }
     unclear.retain(|id| !places.contains_key(id));
     (Named { targets: found, unclear }, refused)
-}
-
-/// A server, unless its address is written out and lies where the source may not reach. What a name leads to is known when it
-/// is connected to, and judged then.
-fn reachable(target: Target, allow: &[IpNet]) -> Result<Target, String> {
-    let url = Url::parse(&target.url).map_err(|error| error.to_string())?;
-    let written = match url.host() {
-        Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
-        Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
-        _ => None,
-    };
-    let refused = |Refusal { ip, why }| {
-        format!("{ip} is a {why} address; list its network under `allow_private` of the source if it is meant")
-    };
-    written.map_or(Ok(()), |ip| allowed(ip, allow).map_err(refused)).map(|()| target)
 }
 
 /// What all files of a source list together. One that cannot be read makes the whole list unread: its servers are not gone.

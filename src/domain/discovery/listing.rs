@@ -19,7 +19,7 @@ pub const TARGETS_MAX: usize = 50_000;
 /// How a monitor stands, as far as a list asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// Its server never worked.
+    /// Its server never worked, or nobody watches it.
     Never,
     /// It worked, and fails, or nobody knows yet.
     Failing,

@@ -45,10 +45,23 @@ pub struct Target {
     pub held_since: Option<i64>,
 }
 
+impl Target {
+    /// The same under a source of another name; none where nobody knows any more what its id was made of.
+    pub fn under(&self, before: &str, now: &str) -> Option<Self> {
+        let named = place(&Url::parse(&self.url).ok()?);
+        let by_address = (id(before, &named) == self.id).then(|| id(now, &named));
+        // The hash at an id's end is not of the source; where it ends a long id, that was cut by the length of the source's.
+        let renamed = || Some(format!("{now}-{}", self.id.strip_prefix(before)?.strip_prefix('-')?));
+        let is_uncut = |renamed: &String| renamed.len().max(self.id.len()) < ID_CHARS_MAX - HASH_CHARS;
+        let id = by_address.or_else(|| renamed().filter(is_uncut))?;
+        Some(Self { id, ..self.clone() })
+    }
+}
+
 /// A listed server that cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The id that its monitor would have, where it says that much and may be watched at all: what was known of it counts on.
+    /// The id that its monitor would have, where it says that much: it is not gone from its list.
     pub id: Option<String>,
     /// Why, in one line.
     pub why: String,
@@ -67,11 +80,11 @@ impl From<String> for Refused {
 pub fn target(source: &Source, listed: Labels) -> Result<Option<Target>, Refused> {
     let Some(labels) = relabelled(listed, &source.relabel) else { return Ok(None) };
     let url = address(&labels)?;
-    if let Some(why) = source.refusal(&url) {
-        return Err(format!("{}: {why}", shown(url.as_str())).into());
-    }
     let named = labels.get(ID).map_or_else(|| place(&url), Clone::clone);
     let id = id(&source.id, &named);
+    if let Some(why) = source.refusal(&url) {
+        return Err(Refused { id: Some(id), why: format!("{}: {why}", shown(url.as_str())) });
+    }
     described(&id, labels, url).map(Some).map_err(|why| Refused { id: Some(id), why })
 }
 
@@ -271,6 +284,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_source_lists_goes_along_where_it_is_renamed() {
+        let long = "x".repeat(80);
+        let rows: [(Pairs<'_>, bool, &str); 7] = [
+            (&[(ADDRESS, "docs.example.org:8443")], true, "a port"),
+            (&[(ADDRESS, "docs"), (PATH, "rag")], true, "what ends with a hash, of an address"),
+            (&[(ADDRESS, "[2001:db8::1]:80")], true, "IPv6"),
+            (&[(ADDRESS, "10.0.0.7"), (ID, "docs-0")], true, "an id of its own"),
+            (&[(ADDRESS, "10.0.0.7"), (ID, "docs:80")], true, "with a port"),
+            (&[(ADDRESS, "10.0.0.7"), (ID, "docs--80")], true, "what ends with a hash, of a text that is not kept"),
+            (&[(ADDRESS, "10.0.0.7"), (ID, &long)], false, "what was cut, of one"),
+        ];
+        let renamed = Source { id: "staging".to_owned(), ..source(&[]) };
+        for (labels, is_known, sentence) in rows {
+            let [before, now] = [&source(&[]), &renamed].map(|source| target(source, listed(labels)).unwrap().unwrap());
+            assert_eq!(before.under("prod", "staging"), is_known.then_some(now), "{sentence}");
+            assert_eq!(before.under("dev", "staging"), None, "{sentence}: of another source");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_watched_says_why() {
         let long = "x".repeat(300);
         let wide = format!("a.example.org/{}", "ü".repeat(900));
@@ -296,8 +329,10 @@ mod tests {
         for (labels, expected, sentence) in rows {
             let Refused { id, why } = target(&source(&["*.example.org"]), listed(labels)).unwrap_err();
             assert!(why.contains(expected), "{sentence}: {why}");
-            let is_known = labels.iter().any(|(name, _)| [NAME, "env", "€"].contains(name));
-            assert_eq!(id.as_deref(), is_known.then_some("prod-a.example.org"), "{sentence}: what it is about");
+            let is_known =
+                why.contains("none of `hosts`") || labels.iter().any(|(name, _)| [NAME, "env", "€"].contains(name));
+            let named = labels.first().map(|(_, address)| format!("prod-{address}")).filter(|_| is_known);
+            assert_eq!(id, named, "{sentence}: what it is about");
             assert!(!why.contains(char::is_control), "{sentence}: {why}");
         }
     }

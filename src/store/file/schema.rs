@@ -41,6 +41,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("keys", include_str!("../../../migrations/sqlite/0021_keys.sql")),
     ("public", include_str!("../../../migrations/sqlite/0022_public.sql")),
     ("nodes", include_str!("../../../migrations/sqlite/0023_nodes.sql")),
+    ("lists", include_str!("../../../migrations/sqlite/0024_lists.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -76,38 +76,25 @@ fn unpacked(packed: &[u8]) -> Result<String, StoreError> {
     Ok(text)
 }
 
-/// The lists of these sources as they were in force last, in whatever folder they were kept then; read beside whoever writes.
+/// The texts of lists as they were kept last, by the source; read beside whoever writes. An older database has none.
 ///
 /// # Errors
 /// Where the database cannot be read.
-pub(crate) async fn last_lists_beside(
-    database: &Path,
-    sources: &[String],
-) -> Result<Vec<(String, String)>, StoreError> {
+pub(crate) async fn kept_lists_beside(database: &Path) -> Result<Vec<(String, String)>, StoreError> {
     let readers = schema::readers(database).await?;
-    let lists = async {
-        let mut lists = Vec::new();
-        for source in sources {
-            lists.extend(last_list(&readers, source).await?.map(|text| (source.clone(), text)));
-        }
-        Ok(lists)
-    };
-    let lists = lists.await;
+    let lists = kept_lists(&readers).await;
     readers.close().await;
     lists
 }
 
-async fn last_list(readers: &SqlitePool, source: &str) -> Result<Option<String>, StoreError> {
-    let text = sqlx::query_scalar::<_, Vec<u8>>(
-        "SELECT t.text FROM config_loads l JOIN config_files f ON f.config = l.config \
-         JOIN config_texts t ON t.hash = f.hash \
-         WHERE f.kind = 'discovered' AND (f.name = $1 OR substr(f.name, -length($1) - 1) = '/' || $1) \
-         ORDER BY l.loaded_at DESC LIMIT 1",
-    )
-    .bind(format!("{source}.yaml"))
-    .fetch_optional(readers)
-    .await?;
-    text.map(|text| unpacked(&text)).transpose()
+async fn kept_lists(readers: &SqlitePool) -> Result<Vec<(String, String)>, StoreError> {
+    let is_known: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'kept_lists'").fetch_one(readers).await?;
+    if is_known == 0 {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query("SELECT source, text FROM kept_lists ORDER BY source").fetch_all(readers).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, unpacked(row.try_get(1)?)?))).collect()
 }
 
 impl Readers {

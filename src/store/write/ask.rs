@@ -1,6 +1,7 @@
 //! What loops and people ask of the writer, each one commit.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -13,6 +14,7 @@ use crate::domain::paging::silence::Silence;
 use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
+use crate::store::write::config_files::KeptList;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::handle::Store;
 use crate::store::write::work::{CommitAnswer, Work};
@@ -34,6 +36,17 @@ impl Store {
             CommitAnswer::FirstSeen(first_seen) => Ok(first_seen),
             _ => Ok(HashMap::new()),
         }
+    }
+
+    /// Keeps the text of the list of a source: what a start takes for it. Packs it here, which takes a while where it is long.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn keep_list(&self, source: &str, text: Arc<str>, now: DateTime<Utc>) -> Result<(), StoreError> {
+        let source = source.to_owned();
+        let list = tokio::task::spawn_blocking(move || KeptList::of(&source, &text, now)).await;
+        let list = list.map_err(|error| StoreError::Unreadable(format!("packing a list broke down: {error}")))?;
+        self.ask(Work::KeepList(Box::new(list))).await.map(drop)
     }
 
     /// Notes who took an open incident, with a line in its timeline; false where it has ended, is taken or is unknown.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha2::{Digest, Sha256};
@@ -126,6 +126,35 @@ fn packed(text: &str) -> Vec<u8> {
     // Into memory, which takes everything.
     let _infallible = packer.write_all(text.as_bytes());
     packer.finish().unwrap_or_default()
+}
+
+/// The text of a list as it is kept from now on.
+#[derive(Debug)]
+pub(in crate::store) struct KeptList {
+    source: String,
+    text: Vec<u8>,
+    now: i64,
+}
+
+impl KeptList {
+    /// Packs the text.
+    pub(in crate::store) fn of(source: &str, text: &str, now: DateTime<Utc>) -> Self {
+        Self { source: source.to_owned(), text: packed(text), now: now.timestamp_micros() }
+    }
+
+    /// Writes it in the place of the one before.
+    pub(in crate::store) async fn write(&self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        sqlx::query(
+            "INSERT INTO kept_lists (source, text, kept_at) VALUES ($1, $2, $3) \
+             ON CONFLICT (source) DO UPDATE SET text = excluded.text, kept_at = excluded.kept_at",
+        )
+        .bind(&self.source)
+        .bind(&self.text)
+        .bind(self.now)
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
 }
 
 /// Forgets files that others took the place of before a moment: the one that was in force then is kept.

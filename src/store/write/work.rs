@@ -16,6 +16,7 @@ use crate::store::values::change_set::{BeatSeen, ChangeSet};
 use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
+use crate::store::write::config_files::KeptList;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::maintenance::Maintenance;
 
@@ -88,6 +89,7 @@ pub(in crate::store) enum Work {
         kept: TimeDelta,
     },
     Loaded(Box<FleetNote>),
+    KeepList(Box<KeptList>),
     Chore(Box<Maintenance>),
     Touch {
         now: DateTime<Utc>,

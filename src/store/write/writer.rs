@@ -368,6 +368,10 @@ impl Writer {
             Work::Loaded(fleet) => {
                 CommitAnswer::FirstSeen(config_history::loaded(connection, &mut self.names, &fleet).await?)
             }
+            Work::KeepList(list) => {
+                list.write(connection).await?;
+                CommitAnswer::Done
+            }
             Work::Touch { now } => {
                 config_history::touch(connection, now).await?;
                 CommitAnswer::Done
