@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config;
 use crate::config::check::checker::Unset;
@@ -25,7 +25,7 @@ use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::startup::{Start, Started};
+use crate::daemon::startup::{Start, Started, Waiting};
 use crate::daemon::{drills, heartbeat, janitor, kept_lists, permits, queue_metrics, quiet_loop};
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
@@ -111,12 +111,8 @@ pub struct Running {
 /// told to stop meanwhile.
 pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Result<Running> {
     let (mut source, mut loaded) = configuration(&options)?;
-    if kept_lists::put_back(&options.config, &loaded).await? {
-        (source, loaded) = configuration(&options)?;
-    }
     let (address, listener) = listening(loaded.settings.listen, &source.name).await?;
-    let fleet = Arc::new(loaded.fleet);
-    let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
+    let (fleet_in_force, fleets) = watch::channel(Arc::new(loaded.fleet.clone()));
     let (alerts, live, sender) =
         (InternalAlerts::new(), Arc::new(LiveState::default()), Arc::new(ChannelSender::new()?));
     let Shares { probes, pages, streams } = shares(&live);
@@ -130,15 +126,23 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     // The delivery worker outlives the scheduler, so that what the last beats decided still goes out.
     let worker_stop = CancellationToken::new();
     tasks.spawn(named("alerts", alerts.clone().run(Arc::clone(&sender), fleets.clone(), worker_stop.clone())));
+    let waiting = Waiting { alerts: &alerts, live: &live, shutdown: &shutdown };
+    let over = answer_meanwhile(waiting, &listener, limits.clone());
+    let put_back = kept_lists::put_back(&options.config, &loaded, waiting).await?;
+    if put_back == Some(true) {
+        (source, loaded) = configuration(&options)?;
+    }
+    let fleet = Arc::new(loaded.fleet);
+    fleet_in_force.send_replace(Arc::clone(&fleet));
     let wanted = Start {
         database: &loaded.settings.database,
         set_aside_damaged: options.set_aside_damaged,
         fleet: &fleet,
         files: &source.files(),
-        alerts: &alerts,
-        live: &live,
     };
-    let Some(Started { store, runtimes, aside }) = begun(wanted, &listener, limits.clone(), &shutdown).await? else {
+    let begun = if put_back.is_some() { wanted.begin(waiting).await? } else { None };
+    drop(over);
+    let Some(Started { store, runtimes, aside }) = begun else {
         worker_stop.cancel();
         tasks.join_all().await;
         anyhow::bail!("it was told to stop while it waited for the database");
@@ -292,19 +296,12 @@ impl Running {
     }
 }
 
-/// Begins, and answers meanwhile that it has not begun; none where Serin was told to stop before.
-async fn begun(
-    wanted: Start<'_>,
-    listener: &Arc<TcpListener>,
-    limits: Limits,
-    shutdown: &CancellationToken,
-) -> anyhow::Result<Option<Started>> {
-    let over = shutdown.child_token();
-    // Ends when it is dropped, whatever comes of the start.
-    let _until_begun = over.clone().drop_guard();
-    let live = Arc::clone(wanted.live);
-    tokio::spawn(answer_by(starting::router(live), Arc::clone(listener), wanted.alerts.clone(), limits, over));
-    wanted.begin(shutdown).await
+/// Answers that Serin has not begun, until what this gives is dropped.
+fn answer_meanwhile(waiting: Waiting<'_>, listener: &Arc<TcpListener>, limits: Limits) -> DropGuard {
+    let over = waiting.shutdown.child_token();
+    let router = starting::router(Arc::clone(waiting.live));
+    tokio::spawn(answer_by(router, Arc::clone(listener), waiting.alerts.clone(), limits, over.clone()));
+    over.drop_guard()
 }
 
 /// Whoever relies on the past has to know that it is gone.

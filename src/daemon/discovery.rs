@@ -7,6 +7,7 @@
 
 mod at_most;
 mod in_force;
+mod known;
 mod reading;
 mod registry;
 mod sd_list;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Notify;
-use tokio::task::{AbortHandle, JoinError, JoinSet};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -27,16 +28,16 @@ use crate::config::describe::listed_file;
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::discovered::{self, LISTS_BYTES_MAX};
 use crate::daemon::discovery::in_force::InForce;
+use crate::daemon::discovery::known::Known;
 use crate::daemon::discovery::reading::{Reader, Reading};
-use crate::daemon::discovery::registry::Servers;
 use crate::daemon::kept_lists::put;
 use crate::daemon::loop_context::LoopContext;
-use crate::domain::discovery::listing::{Listing, Named, Seen, TARGETS_MAX};
+use crate::domain::discovery::listing::{Named, Seen, TARGETS_MAX};
 use crate::domain::discovery::target::Refused;
 use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
-use crate::live::listings::{ListingChange, ListingView, Listings};
+use crate::live::listings::{ListingChange, Listings};
 use crate::live::state::{LiveChange, RollUp, Standing};
 use crate::net::document::Documents;
 
@@ -57,37 +58,6 @@ pub(crate) struct Discovery {
     pub look: Arc<Notify>,
 }
 
-/// What is known of one source.
-#[derive(Debug)]
-struct Known {
-    source: Source,
-    listing: Listing,
-    view: ListingView,
-    due: Instant,
-    /// The task that reads it now.
-    reading: Option<AbortHandle>,
-    /// What a registry said before.
-    servers: Servers,
-    /// When it was last read well, or first tried.
-    good_at: DateTime<Utc>,
-    /// The text on disk.
-    written: Arc<str>,
-    /// The text in the database; none: not known yet.
-    stored: Option<Arc<str>>,
-    /// What it names and what cannot be watched.
-    refused: LeftOut,
-}
-
-impl Known {
-    /// Gives up what is being read: it is no longer what the file asks for.
-    fn stop_reading(&mut self) {
-        if let Some(reading) = self.reading.take() {
-            reading.abort();
-        }
-        self.servers = Servers::default();
-    }
-}
-
 impl Discovery {
     pub(crate) async fn run(self, shutdown: CancellationToken) {
         let mut fleets = self.context.fleet.clone();
@@ -104,6 +74,8 @@ impl Discovery {
             for (id, seen) in self.listings.accepted() {
                 let Some(known) = all.get_mut(&id) else { continue };
                 let gone = known.listing.accept(&seen, Utc::now().timestamp());
+                // Whether the list can be read or not, and whatever becomes of this Serin.
+                known.write();
                 tracing::info!(source = id, gone, "what the list names no longer is let go");
             }
             for id in self.listings.asked() {
@@ -161,7 +133,10 @@ impl Discovery {
         let sources = &fleet.discovery.sources;
         let is_gone = |id: &String, _: &mut Known| !sources.iter().any(|source| source.id == *id);
         let mut gone: BTreeMap<String, Known> = all.extract_if(.., is_gone).collect();
-        gone.values_mut().for_each(Known::stop_reading);
+        for (id, known) in &mut gone {
+            known.stop_reading();
+            self.forget(id, known.path.clone()).await;
+        }
         self.listings.keep(|id| sources.iter().any(|source| source.id == id));
         for source in sources {
             match all.get_mut(&source.id) {
@@ -172,23 +147,15 @@ impl Discovery {
                 }
                 None => {
                     let path = self.path(fleet, source);
-                    let kept = tokio::task::spawn_blocking(move || read_bytes(&path, LISTS_BYTES_MAX).ok()).await;
-                    let mut written = String::from_utf8(kept.ok().flatten().unwrap_or_default()).unwrap_or_default();
-                    let mut listing = Listing::kept(listed_file::read(&written).unwrap_or_default());
-                    // The same list under another name: what it names no longer, and what nobody let go, goes along.
-                    let is_same =
-                        |known: &&Known| known.source.from == source.from && !known.listing.targets.is_empty();
-                    if let Some(before) = gone.values().find(is_same).filter(|_| written.is_empty()) {
-                        let (id, targets) = (&before.source.id, before.listing.targets.values());
-                        listing = Listing::kept(targets.filter_map(|target| target.under(id, &source.id)));
-                        written = listed_file::written(&source.id, listing.targets.values());
+                    let from = path.clone();
+                    let kept = tokio::task::spawn_blocking(move || read_bytes(&from, LISTS_BYTES_MAX).ok()).await;
+                    let kept = String::from_utf8(kept.ok().flatten().unwrap_or_default()).unwrap_or_default();
+                    let mut known = Known::kept(source.clone(), path, kept);
+                    let before = gone.values().find(|known| source.is_renamed(&known.source));
+                    if let Some(before) = before.map(|known| known.source.id.clone()).and_then(|id| gone.remove(&id)) {
+                        known.inherit(&before);
                     }
-                    let (source, view, due) = (source.clone(), ListingView::default(), Instant::now());
-                    let (reading, servers, written, stored) = (None, Servers::default(), written.into(), None);
-                    let (refused, good_at, id) = (LeftOut::default(), Utc::now(), source.id.clone());
-                    let known =
-                        Known { source, listing, view, due, reading, servers, good_at, written, stored, refused };
-                    all.insert(id, known);
+                    all.insert(source.id.clone(), known);
                 }
             }
         }
@@ -270,9 +237,12 @@ impl Discovery {
         view.refused = left_out.named.iter().chain(&known.refused.named).take(LeftOut::NAMED_MAX).cloned().collect();
         view.refused_count = left_out.count + known.refused.count;
         view.is_empty = known.listing.targets.is_empty();
+        // What the file leaves out is not watched on.
         let held = known.listing.held.as_ref();
-        view.held = held.iter().flat_map(|held| held.missing.iter().cloned()).collect();
-        view.held_since = held.and_then(|held| DateTime::from_timestamp(held.since, 0));
+        let missing = held.iter().flat_map(|held| held.missing.iter());
+        view.held = missing.filter(|id| !left_out.ids.contains(*id)).cloned().collect();
+        let since = held.filter(|_| !view.held.is_empty()).map(|held| held.since);
+        view.held_since = since.and_then(|since| DateTime::from_timestamp(since, 0));
         self.show(known);
     }
 
@@ -288,7 +258,8 @@ impl Discovery {
         if known.written.is_empty() {
             return;
         }
-        let (path, text) = (self.path(fleet, &known.source), Arc::clone(&known.written));
+        known.path = self.path(fleet, &known.source);
+        let (path, text) = (known.path.clone(), Arc::clone(&known.written));
         self.listings.will_keep(&known.source.id, &known.written);
         let kept = tokio::task::spawn_blocking(move || {
             let is_there = read_bytes(&path, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes());
@@ -297,6 +268,7 @@ impl Discovery {
         let folder = self.folder.join(&fleet.discovery.folder);
         let unkept = match kept.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
             Ok(is_new) => {
+                known.is_kept = true;
                 self.listings.keeps(&known.source.id, &known.written);
                 self.store(known).await;
                 if is_new {
@@ -305,9 +277,10 @@ impl Discovery {
                 None
             }
             Err(error) => Some(format!(
-                "its list cannot be kept in {}: {error}; what was kept of it last is watched until it can; \
-                 `discover: {{ folder: … }}` names another folder",
-                folder.display()
+                "its list cannot be kept in {}: {error}; {} is watched until it can; `discover: {{ folder: … }}` names \
+                 another folder",
+                folder.display(),
+                if known.is_kept { "what was kept of it last" } else { "none of it" }
             )),
         };
         if known.view.unkept != unkept {
@@ -316,13 +289,26 @@ impl Discovery {
         }
     }
 
+    /// Has nothing kept of a source that is declared no more: where it is again, what was listed once is no news.
+    async fn forget(&self, source: &str, path: PathBuf) {
+        let removed = tokio::task::spawn_blocking(move || std::fs::remove_file(path)).await;
+        if let Ok(Err(error)) = removed
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(source, %error, "the kept list of a source that is declared no more cannot be removed");
+        }
+        let now = Utc::now();
+        let forgotten = self.context.store.keep_list(source, None, now).await;
+        self.context.note_write(forgotten.as_ref().err(), now);
+    }
+
     /// Has the list in the database as it counts: a start believes that one.
     async fn store(&self, known: &mut Known) {
         if known.stored.as_ref() == Some(&known.written) {
             return;
         }
         let now = Utc::now();
-        let stored = self.context.store.keep_list(&known.source.id, Arc::clone(&known.written), now).await;
+        let stored = self.context.store.keep_list(&known.source.id, Some(Arc::clone(&known.written)), now).await;
         self.context.note_write(stored.as_ref().err(), now);
         if stored.is_ok() {
             known.stored = Some(Arc::clone(&known.written));

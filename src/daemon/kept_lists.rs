@@ -10,6 +10,8 @@ use anyhow::Context as _;
 use crate::config::Loaded;
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::discovered::{LISTS_BYTES_MAX, path};
+use crate::daemon::startup::Waiting;
+use crate::store::OpenError;
 use crate::store::read::files::kept_lists_beside;
 
 /// Writes a file in one step: whoever reads it sees all of it or what was before.
@@ -47,42 +49,44 @@ pub(super) fn moved(folder: &Path, source: &str, (before, now): (&str, &str)) ->
 }
 
 /// Has, before anything is watched, each list on disk as the database says that it was kept last; whether any was another. What
-/// was done to one while nobody watched is no word of whoever lists.
+/// was done to one while nobody watched is no word of whoever lists. None where Serin was told to stop meanwhile.
 ///
 /// # Errors
-/// Where one that is not there cannot be written: a start without it would end incidents that go on.
-pub(crate) async fn put_back(file: &Path, loaded: &Loaded) -> anyhow::Result<bool> {
+/// Where one cannot be written: a start without it, or with another one, would end incidents that go on.
+pub(crate) async fn put_back(file: &Path, loaded: &Loaded, waiting: Waiting<'_>) -> anyhow::Result<Option<bool>> {
     let (database, sources) = (&loaded.settings.database, &loaded.fleet.discovery.sources);
     if sources.is_empty() || !tokio::fs::try_exists(database).await.unwrap_or(false) {
-        return Ok(false);
+        return Ok(Some(false));
     }
-    let known = kept_lists_beside(database).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "what the database knows of lists cannot be read");
-        Vec::new()
-    });
-    let (mut any, unread) = (false, unread(loaded));
+    let known = async || kept_lists_beside(database).await.map_err(|source| OpenError::of(database, source));
+    let known = match waiting.until_done(known).await {
+        Ok(Some(known)) => known,
+        Ok(None) => return Ok(None),
+        // Whoever opens it says what is to be done.
+        Err(error) => {
+            tracing::warn!(%error, "what the database knows of lists cannot be read");
+            Vec::new()
+        }
+    };
+    let mut any = false;
     for (source, text) in known.iter().filter(|(id, _)| sources.iter().any(|source| source.id == *id)) {
         let to = path(file.parent().unwrap_or(Path::new("")), &loaded.fleet.discovery.folder, source);
         if read_bytes(&to, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes()) {
             continue;
         }
-        let is_unread = unread.contains(source);
-        let put = put(&to, text).with_context(|| {
+        put(&to, text).with_context(|| {
             format!(
-                "what the source '{source}' lists is not in {} and cannot be put back there, and without it Serin would take \
-                 its monitors for removed; `discover: {{ folder: … }}` names another folder",
+                "what the source '{source}' lists is not in {} as it was kept last, and cannot be put back there; without it \
+                 Serin would take its monitors for removed. `discover: {{ folder: … }}` names another folder",
                 to.display()
             )
-        });
-        match put {
-            Ok(()) => {
-                any = true;
-                let file = to.display();
-                tracing::warn!(source, %file, "the kept list is gone or was altered; it is put back as the database has it");
-            }
-            Err(error) if is_unread => return Err(error),
-            Err(error) => tracing::warn!(source, "the kept list was altered and counts as it is: {error:#}"),
-        }
+        })?;
+        any = true;
+        tracing::warn!(
+            source,
+            file = %to.display(),
+            "the kept list is gone, or another than the database has; it is put back as it has it, and its source is asked at once"
+        );
     }
-    Ok(any)
+    Ok(Some(any))
 }

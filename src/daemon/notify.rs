@@ -356,7 +356,7 @@ fn summary(event: Event, incident: &Incident) -> String {
                 Some(ResolveCause::Absorbed { into }) => format!("taken over by incident {into}"),
                 Some(ResolveCause::RuleChanged) => "ended by an edited rule".to_owned(),
                 Some(ResolveCause::MonitorRemoved) => {
-                    "ended, nothing watches it any more: it is gone from the file, or from its list,".to_owned()
+                    "ended, nothing watches it any more: it is gone from the file or its list, or its source takes it no longer,".to_owned()
                 }
                 Some(ResolveCause::Accepted) => "ended, the new tools were accepted".to_owned(),
                 Some(ResolveCause::Recovered) | None => "recovered".to_owned(),

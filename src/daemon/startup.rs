@@ -29,7 +29,17 @@ const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// The longest pause: whoever made room does not wait long, and the log of an hour can be read.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// What is to be opened, and who hears of it while it is not.
+/// Who hears of what a start waits for, and when it is given up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting<'a> {
+    /// Told of what we wait for.
+    pub alerts: &'a InternalAlerts,
+    pub live: &'a Arc<LiveState>,
+    /// Serin is told to stop.
+    pub shutdown: &'a CancellationToken,
+}
+
+/// What is to be opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start<'a> {
     pub database: &'a Path,
@@ -39,9 +49,6 @@ pub(crate) struct Start<'a> {
     pub fleet: &'a Fleet,
     /// The text that declares it, as it may be shown.
     pub files: &'a FleetFiles,
-    /// Told of what we wait for.
-    pub alerts: &'a InternalAlerts,
-    pub live: &'a Arc<LiveState>,
 }
 
 /// What a start needs of the database.
@@ -58,28 +65,10 @@ impl Start<'_> {
     ///
     /// # Errors
     /// Where waiting would mend nothing.
-    pub(crate) async fn begin(self, shutdown: &CancellationToken) -> anyhow::Result<Option<Started>> {
-        tokio::select! {
-            () = shutdown.cancelled() => Ok(None),
-            begun = self.try_on() => begun.map(Some),
-        }
-    }
-
-    async fn try_on(self) -> anyhow::Result<Started> {
-        let (mut aside, mut pause) = (None, PAUSE_MIN);
-        loop {
-            let error = match self.try_once(&mut aside).await {
-                Ok((store, runtimes)) => {
-                    self.over();
-                    return Ok(Started { store, runtimes, aside });
-                }
-                Err(error) => error,
-            };
-            let Some(why) = error.passing() else { return Err(error.into()) };
-            self.waits(&why, pause, Utc::now());
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
-        }
+    pub(crate) async fn begin(self, waiting: Waiting<'_>) -> anyhow::Result<Option<Started>> {
+        let mut aside = None;
+        let begun = waiting.until_done(async || self.try_once(&mut aside).await).await?;
+        Ok(begun.map(|(store, runtimes)| Started { store, runtimes, aside }))
     }
 
     async fn try_once(self, aside: &mut Option<PathBuf>) -> Result<(Store, Vec<MonitorRuntime>), OpenError> {
@@ -97,6 +86,39 @@ impl Start<'_> {
                 store.close().await;
                 Err(OpenError::of(self.database, source))
             }
+        }
+    }
+}
+
+impl Waiting<'_> {
+    /// Tries something as often as it takes; none where Serin was told to stop before.
+    ///
+    /// # Errors
+    /// Where waiting would mend nothing.
+    pub(crate) async fn until_done<T>(
+        self,
+        tried: impl AsyncFnMut() -> Result<T, OpenError>,
+    ) -> Result<Option<T>, OpenError> {
+        tokio::select! {
+            () = self.shutdown.cancelled() => Ok(None),
+            done = self.try_on(tried) => done.map(Some),
+        }
+    }
+
+    async fn try_on<T>(self, mut tried: impl AsyncFnMut() -> Result<T, OpenError>) -> Result<T, OpenError> {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let error = match tried().await {
+                Ok(done) => {
+                    self.over();
+                    return Ok(done);
+                }
+                Err(error) => error,
+            };
+            let Some(why) = error.passing() else { return Err(error) };
+            self.waits(&why, pause, Utc::now());
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 

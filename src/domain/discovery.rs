@@ -118,6 +118,12 @@ pub struct Discovered {
 pub const PLAIN: &str = "http://";
 
 impl Source {
+    /// Whether this is the same list, of which the file changed nothing but the name, or what its template says.
+    pub fn is_renamed(&self, before: &Self) -> bool {
+        let Self { id, template, line, .. } = self.clone();
+        Self { id, template, line, ..before.clone() } == *self
+    }
+
     /// Why a listed server may not be at this address.
     pub fn refusal(&self, url: &Url) -> Option<&'static str> {
         let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();

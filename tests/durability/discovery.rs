@@ -8,6 +8,8 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use parking_lot::Mutex;
 use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
@@ -155,6 +157,7 @@ async fn a_list_that_cannot_be_kept_is_told_at_once_and_kept_as_soon_as_it_can()
     let (serin, address) = Serin::start(&stage.config()).await;
     let said = serde_json::to_string(&received(&stage.ops, "serin.trouble", None).await).expect("JSON");
     assert!(said.contains("list_unkept") && said.contains("prod: its list cannot be kept in"), "{said}");
+    assert!(said.contains("none of it is watched until it can"), "{said}");
     status.store(503, Ordering::Relaxed);
     let has_both = |page: &str| page.contains("cannot be kept") && page.contains("answers HTTP 503");
     stage.shown(address, "/api/v1/discover", "neither hides the other", has_both).await;
@@ -172,7 +175,7 @@ async fn a_list_that_cannot_be_kept_is_told_at_once_and_kept_as_soon_as_it_can()
 async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
     let (stage, mut file) = Stage::set(1).await;
     file.rules = "{ availability: { after: 1000 } }";
-    let (url, body, _) = list_server().await;
+    let (url, body, list_status) = list_server().await;
     let server = stage.servers[0].url("/mcp");
     let some = |count: usize| {
         let group = |n: usize| json!({ "targets": [server], "labels": { "__id__": format!("n{n}") } });
@@ -196,8 +199,19 @@ async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
     let (status, page) = stage.get(address, "/monitors/prod-n9").await;
     assert_eq!(status, 200, "they are watched meanwhile");
     assert!(page.contains("one of many that the list names no longer"), "and their pages say why: {page}");
+
+    // Nobody reads the list any more: what the file leaves out is not said to be watched on, and a person's word counts.
+    list_status.store(503, Ordering::Relaxed);
+    stage.write_text(&text.replace("id: prod,", "id: prod, hosts: [\"*.example.org\"],"));
+    let is_left_out = |page: &str| page.contains("\"watched\":0") && page.contains("\"held\":[]");
+    stage.shown(address, "/api/v1/discover", "none is watched, and none is held", is_left_out).await;
+    stage.write_text(&text);
+    stage.shown(address, "/api/v1/discover", "and all are", |page| page.contains("\"held\":[\"prod-n2\"")).await;
+    stage.shown(address, "/api/v1/discover", "in force", |page| page.contains("\"watched\":10")).await;
     let (code, said) = serin_discover(&stage, address, &["accept", "prod"]).await;
     assert_eq!((code, said.contains("8 monitors of prod let go (prod-n2, prod-n3,")), (0, true), "{said}");
+    stage.shown(address, "/api/v1/discover", "they are gone", |page| page.contains("\"gone\":[\"prod-n2\"")).await;
+    list_status.store(200, Ordering::Relaxed);
     received(&stage.ops, "serin.trouble_over", None).await;
     stage.shown(address, "/api/v1/monitors?after=", "and then they go", |page| !page.contains("prod-n9")).await;
     let (code, said) = serin_discover(&stage, address, &["accept", "prod"]).await;
@@ -267,19 +281,24 @@ async fn what_worked_once_is_no_stranger_when_it_returns() {
     stage.write_text(&text.replace("id: prod", "id: next"));
     received(&stage.oncall, "incident.resolved", Some("live-s1")).await;
     received(&stage.oncall, "incident.opened", Some("next-s1")).await;
+    // And nothing stays behind that would be taken for the list where the name is used once more.
+    let kept = ["prod", "live", "next"].map(|id| stage.folder.path().join(format!("discovered/{id}.yaml")).exists());
+    assert_eq!(kept, [false, false, true]);
+    assert_eq!(stage.count("SELECT COUNT(*) FROM kept_lists", &[]).await, 1);
     serin.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_its_kept_lists_nothing_is_taken_for_removed() {
-    let (stage, mut file) = Stage::set(2).await;
+    let (mut stage, mut file) = Stage::set(2).await;
     file.monitors.truncate(1);
     file.receivers.push("ops");
     let (url, body, status) = list_server().await;
     *body.lock() = list(&stage, [1]);
     let text = stage.text(&file).replace("monitors:\n", &discover(&format!("http_sd: {{ url: {url} }}")));
     stage.write_text(&text);
-    let kept = |folder: &str| stage.folder.path().join(folder).join("prod.yaml");
+    let folder = stage.folder.path().to_owned();
+    let kept = |name: &str| folder.join(name).join("prod.yaml");
     let removed = "SELECT COUNT(*) FROM monitors WHERE removed_at IS NOT NULL";
     let (serin, address) = Serin::start(&stage.config()).await;
     let is_up = |page: &str| page.contains("\"state\":\"up\"");
@@ -318,16 +337,39 @@ async fn without_its_kept_lists_nothing_is_taken_for_removed() {
         assert_eq!(stage.count(removed, &[]).await, 0, "nothing was taken for removed, with {broken:?}");
         serin.stop().await;
     }
+
+    // While somebody else holds the database, nobody knows whether there is more to be put back.
+    std::fs::remove_file(kept("elsewhere")).expect("it is there");
+    stage.look_away().await;
+    let options = SqliteConnectOptions::new().filename(stage.database()).pragma("locking_mode", "EXCLUSIVE");
+    let mut holder = options.connect().await.expect("a connection");
+    sqlx::query("BEGIN EXCLUSIVE").execute(&mut holder).await.expect("the lock");
+    let serin = Serin::spawn(&stage.config());
+    let said = serde_json::to_string(&received(&stage.ops, "serin.trouble", None).await).expect("JSON");
+    assert!(said.contains("has not started"), "{said}");
+    sqlx::query("ROLLBACK").execute(&mut holder).await.expect("the lock is let go");
+    holder.close().await.expect("it closes");
+    bounded("it starts", serin.started()).await.expect("its address");
+    stage.more_beats("prod-s1", 2).await;
+    assert_eq!(stage.count(removed, &[]).await, 0, "nothing was taken for removed");
+    serin.stop().await;
     assert_eq!(times(&stage.oncall, "incident.resolved"), 0, "{:?}", messages(&stage.oncall));
 
     // Where it cannot be put back, a start says so instead of giving an all-clear.
-    std::fs::remove_dir_all(stage.folder.path().join("elsewhere")).expect("it is there");
-    std::fs::write(stage.folder.path().join("elsewhere"), "in the way").expect("a file");
-    let mut command = Command::new(Serin::PROGRAM);
-    let ended = command.arg("run").arg("--config").arg(stage.config()).env("SERIN_TEST_SECRET", SECRET).output();
-    let ended = bounded("it refuses to start", ended).await.expect("it runs");
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(!ended.status.success() && said.contains("cannot be put back there"), "{said}");
+    for is_altered in [true, false] {
+        if is_altered {
+            std::fs::write(kept("elsewhere"), "monitors: []\n").expect("a file");
+            std::fs::create_dir(kept("elsewhere").with_extension("yaml.new")).expect("a folder in the way");
+        } else {
+            std::fs::remove_dir_all(stage.folder.path().join("elsewhere")).expect("it is there");
+            std::fs::write(stage.folder.path().join("elsewhere"), "in the way").expect("a file");
+        }
+        let mut command = Command::new(Serin::PROGRAM);
+        let ended = command.arg("run").arg("--config").arg(stage.config()).env("SERIN_TEST_SECRET", SECRET).output();
+        let ended = bounded("it refuses to start", ended).await.expect("it runs");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(!ended.status.success() && said.contains("cannot be put back there"), "{said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -29,6 +29,10 @@ pub(in crate::config) fn is_pattern(glob: &str) -> bool {
 
 /// The files that a glob stands for, sorted by path; `folder` is where it starts.
 pub(in crate::config) fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
+    looked_for(folder, glob).and_then(|search| search.files_of(glob))
+}
+
+fn looked_for(folder: &Path, glob: &str) -> Result<GlobSearch, Nothing> {
     let shape =
         |why: &str, mend: &str| Err(Nothing::ValueShape(format!("the glob {} {why}", quoted(glob)), mend.to_owned()));
     if glob.trim().is_empty() {
@@ -43,34 +47,26 @@ pub(in crate::config) fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf
     if last == "**" || names.iter().any(|name| name.contains("**") && *name != "**") || last.contains("**") {
         return shape("has `**` beside other characters, or at its end", "such as `teams/**/*.yaml`");
     }
-    let mut search = GlobSearch { left: NAMES_MAX, found: Vec::new() };
+    let mut search = GlobSearch { left: NAMES_MAX, found: Vec::new(), unreadable: Vec::new() };
     search.descend(start, &names, last);
     if search.left == 0 {
         return shape("looks through more names than are good", "name a folder that holds configuration only");
     }
-    let GlobSearch { found: mut files, .. } = search;
-    files.sort();
-    files.dedup();
-    if files.is_empty() {
-        let (message, mend) = if is_pattern(glob) {
-            (format!("the glob {} matches no file", quoted(glob)), "it is looked at again and again while Serin runs")
-        } else {
-            (
-                format!("there is no file {}", quoted(glob)),
-                "create it, or leave it out; paths start where this file lies",
-            )
-        };
-        return Err(Nothing::NotThere(message, mend.to_owned()));
-    }
-    Ok(files)
+    Ok(search)
 }
 
 /// The same for whoever is no part of the file: none where nothing matches a wildcard.
 ///
 /// # Errors
-/// Why it stands for nothing, in one line.
+/// Why it stands for nothing, or that something of this name is no file that can be read, in one line.
 pub fn files(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, String> {
-    match expand(folder, glob) {
+    let looked = looked_for(folder, glob);
+    if let Ok(GlobSearch { unreadable, .. }) = &looked
+        && let Some(path) = unreadable.first()
+    {
+        return Err(format!("{} is there and is no file that can be read", path.display()));
+    }
+    match looked.and_then(|search| search.files_of(glob)) {
         Ok(files) => Ok(files),
         Err(Nothing::NotThere(..)) if is_pattern(glob) => Ok(Vec::new()),
         Err(Nothing::NotThere(why, _) | Nothing::ValueShape(why, _)) => Err(why),
@@ -80,9 +76,39 @@ pub fn files(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, String> {
 struct GlobSearch {
     left: usize,
     found: Vec<PathBuf>,
+    /// What has a name that fits, and is neither a file nor a folder: a pipe, or a link that leads nowhere.
+    unreadable: Vec<PathBuf>,
 }
 
 impl GlobSearch {
+    fn files_of(mut self, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
+        self.found.sort();
+        self.found.dedup();
+        if self.found.is_empty() {
+            let (message, mend) = if is_pattern(glob) {
+                (
+                    format!("the glob {} matches no file", quoted(glob)),
+                    "it is looked at again and again while Serin runs",
+                )
+            } else {
+                (
+                    format!("there is no file {}", quoted(glob)),
+                    "create it, or leave it out; paths start where this file lies",
+                )
+            };
+            return Err(Nothing::NotThere(message, mend.to_owned()));
+        }
+        Ok(self.found)
+    }
+
+    fn take(&mut self, path: PathBuf) {
+        if path.is_file() {
+            self.found.push(path);
+        } else if !path.is_dir() && path.symlink_metadata().is_ok() {
+            self.unreadable.push(path);
+        }
+    }
+
     fn descend(&mut self, folder: &Path, names: &[&str], last: &str) {
         match names.split_first() {
             None => self.files(folder, last),
@@ -116,17 +142,10 @@ impl GlobSearch {
     /// A link that leads nowhere is a file that is on its way out, as in a volume that is being swapped.
     fn files(&mut self, folder: &Path, last: &str) {
         if !is_pattern(last) {
-            let path = folder.join(last);
-            if path.is_file() {
-                self.found.push(path);
-            }
-            return;
+            return self.take(folder.join(last));
         }
         for name in self.matching(folder, last) {
-            let path = folder.join(name);
-            if path.is_file() {
-                self.found.push(path);
-            }
+            self.take(folder.join(name));
         }
     }
 
@@ -155,6 +174,21 @@ fn fits(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_there_and_cannot_be_read_is_not_taken_for_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.json"), "[]").unwrap();
+        std::fs::create_dir(folder.path().join("c.json")).unwrap();
+        let found = files(folder.path(), "*.json").unwrap();
+        assert_eq!(found, [folder.path().join("a.json")], "a folder is no list");
+        std::os::unix::fs::symlink("/nonexistent", folder.path().join("b.json")).unwrap();
+        for glob in ["*.json", "b.json"] {
+            let why = files(folder.path(), glob).unwrap_err();
+            assert!(why.contains("b.json is there and is no file that can be read"), "{why}");
+        }
+        assert_eq!(expand(folder.path(), "*.json"), Ok(found), "what is included may be on its way out");
+    }
 
     #[test]
     fn a_name_fits_as_in_a_shell() {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono::{TimeDelta, Utc};
 
-use crate::daemon::discovery::{Discovery, Known};
+use crate::daemon::discovery::Discovery;
+use crate::daemon::discovery::known::Known;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::live::banner::Banner;
 use crate::live::listings::Ids;

@@ -38,13 +38,14 @@ impl Store {
         }
     }
 
-    /// Keeps the text of the list of a source: what a start takes for it. Packs it here, which takes a while where it is long.
+    /// Keeps the text of the list of a source, which a start takes for it; none: the source is declared no more. Packs it here,
+    /// which takes a while where it is long.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn keep_list(&self, source: &str, text: Arc<str>, now: DateTime<Utc>) -> Result<(), StoreError> {
+    pub async fn keep_list(&self, source: &str, text: Option<Arc<str>>, now: DateTime<Utc>) -> Result<(), StoreError> {
         let source = source.to_owned();
-        let list = tokio::task::spawn_blocking(move || KeptList::of(&source, &text, now)).await;
+        let list = tokio::task::spawn_blocking(move || KeptList::of(&source, text.as_deref(), now)).await;
         let list = list.map_err(|error| StoreError::Unreadable(format!("packing a list broke down: {error}")))?;
         self.ask(Work::KeepList(Box::new(list))).await.map(drop)
     }

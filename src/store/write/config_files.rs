@@ -128,28 +128,33 @@ fn packed(text: &str) -> Vec<u8> {
     packer.finish().unwrap_or_default()
 }
 
-/// The text of a list as it is kept from now on.
+/// The list of a source as it is kept from now on.
 #[derive(Debug)]
 pub(in crate::store) struct KeptList {
     source: String,
-    text: Vec<u8>,
+    /// None: the source is declared no more.
+    text: Option<Vec<u8>>,
     now: i64,
 }
 
 impl KeptList {
     /// Packs the text.
-    pub(in crate::store) fn of(source: &str, text: &str, now: DateTime<Utc>) -> Self {
-        Self { source: source.to_owned(), text: packed(text), now: now.timestamp_micros() }
+    pub(in crate::store) fn of(source: &str, text: Option<&str>, now: DateTime<Utc>) -> Self {
+        Self { source: source.to_owned(), text: text.map(packed), now: now.timestamp_micros() }
     }
 
     /// Writes it in the place of the one before.
     pub(in crate::store) async fn write(&self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        let Some(text) = &self.text else {
+            sqlx::query("DELETE FROM kept_lists WHERE source = $1").bind(&self.source).execute(connection).await?;
+            return Ok(());
+        };
         sqlx::query(
             "INSERT INTO kept_lists (source, text, kept_at) VALUES ($1, $2, $3) \
              ON CONFLICT (source) DO UPDATE SET text = excluded.text, kept_at = excluded.kept_at",
         )
         .bind(&self.source)
-        .bind(&self.text)
+        .bind(text)
         .bind(self.now)
         .execute(connection)
         .await?;

@@ -368,10 +368,7 @@ impl Writer {
             Work::Loaded(fleet) => {
                 CommitAnswer::FirstSeen(config_history::loaded(connection, &mut self.names, &fleet).await?)
             }
-            Work::KeepList(list) => {
-                list.write(connection).await?;
-                CommitAnswer::Done
-            }
+            Work::KeepList(list) => list.write(connection).await.map(|()| CommitAnswer::Done)?,
             Work::Touch { now } => {
                 config_history::touch(connection, now).await?;
                 CommitAnswer::Done
