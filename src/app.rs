@@ -18,6 +18,7 @@ use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::describe::lock;
 use crate::config::read::source::{self, ConfigSource};
+use crate::daemon::actions;
 use crate::daemon::delivery_worker::DeliveryWorker;
 use crate::daemon::discovery::Discovery;
 use crate::daemon::firing_alerts::FiringAlerts;
@@ -30,9 +31,9 @@ use crate::daemon::{drills, heartbeat, janitor, kept_lists, permits, queue_metri
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::action::Action;
 use crate::domain::bunching;
 use crate::domain::fleet::Retention;
-use crate::domain::schedule::Command;
 use crate::live::banner::Banner;
 use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
@@ -46,7 +47,7 @@ use crate::web::starting;
 use crate::web::state::{self, WebState};
 
 /// People's wishes waiting for the scheduler.
-const COMMANDS_MAX: usize = 64;
+const ACTIONS_MAX: usize = 64;
 /// How long what is in flight gets to end. Whoever stops us kills us after a while (`docker stop` after ten seconds), and
 /// a try at a receiver that hangs takes as long; what is cut off here is sent again after the next start.
 const ENDING_MAX: Duration = Duration::from_secs(6);
@@ -163,14 +164,13 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     if let Some(aside) = aside {
         tell_of_lost_history(&context, &aside);
     }
-    let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
+    let (owner, actions) = mpsc::channel(ACTIONS_MAX);
     context.live.metrics().file_in_force(reload::note(&fleet, Utc::now()));
     let mut web = WebState::new(
         Arc::clone(&context.live),
         store.clone(),
         state::Settings { listen: address, token: loaded.settings.token.clone(), lock_entry: lock::with_tools },
         fleets.clone(),
-        commands,
         shutdown.clone(),
     );
     web.alerts = context.alerts.clone();
@@ -198,9 +198,10 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         look: Arc::clone(&reload.look),
     };
     let scheduler = Scheduler::new(context.clone(), runtimes, probes);
-    let beats = beats(scheduler, Arc::clone(&context.prober), wishes, shutdown.clone(), worker_stop.clone());
+    let beats = beats(scheduler, Arc::clone(&context.prober), actions, shutdown.clone(), worker_stop.clone());
     let threads = BeatThreads::new(bunching::rate(&fleet))?;
     tasks.spawn(named("scheduler", async move { threads.run(beats).await }));
+    tasks.spawn(named("actions", actions::run(context.clone(), owner, shutdown.clone())));
     tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("firing", firing.run(shutdown.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
@@ -257,11 +258,11 @@ async fn listening(listen: SocketAddr, file: &str) -> anyhow::Result<(SocketAddr
 async fn beats(
     scheduler: Scheduler,
     prober: Arc<Prober>,
-    wishes: mpsc::Receiver<Command>,
+    actions: mpsc::Receiver<Action>,
     stop: CancellationToken,
     over: CancellationToken,
 ) {
-    scheduler.run(wishes, stop).await;
+    scheduler.run(actions, stop).await;
     over.cancel();
     // Their pipes belong to these threads.
     prober.release_all().await;

@@ -14,7 +14,7 @@ use crate::domain::paging::notification::Event;
 use crate::domain::signal::Signal;
 use crate::live::state::LiveChange;
 use crate::store::StoreError;
-use crate::store::values::change_set::{ActionRow, ChangeSet, TimelineRow, ToolsRow};
+use crate::store::values::change_set::{ChangeSet, TimelineRow, ToolsRow};
 
 /// Moves the accepted list to the one seen last, where that is still the one that the person looked at.
 ///
@@ -25,8 +25,8 @@ use crate::store::values::change_set::{ActionRow, ChangeSet, TimelineRow, ToolsR
 pub(crate) async fn accept(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
-    hash: &str,
-    actor: &str,
+    (hash, actor): (&str, &str),
+    action: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     let Some(listed) = runtime.listings.last.clone().filter(|listed| listed.tools.hash == hash) else {
@@ -50,12 +50,7 @@ pub(crate) async fn accept(
             from: now,
             accepted_by: actor.to_owned(),
         }),
-        action: Some(ActionRow {
-            at: now,
-            actor: actor.to_owned(),
-            action: "accept".to_owned(),
-            subject: format!("{} {hash}", runtime.monitor.id),
-        }),
+        applied: Some((action.to_owned(), now)),
         ..ChangeSet::default()
     };
     record.timeline = hold_lines(&record.holds, &next);

@@ -31,11 +31,14 @@ pub(super) enum PendingChange {
     /// The file no longer declares it: its incidents end.
     Remove,
     /// Somebody took an incident, or gave it back: its row says which.
-    Acknowledged {
+    Claimed {
+        /// What is done by it; none: a start found that nobody was told of it.
+        action: Option<String>,
         incident: String,
         actor: String,
     },
     Accept {
+        action: String,
         hash: String,
         actor: String,
     },
@@ -98,6 +101,19 @@ pub(super) async fn apply_change(
     drop(back.send(BeatReturn { monitor, runtime, after: BeatResult { broke_down, ..BeatResult::default() } }));
 }
 
+/// Notes that what somebody asked for is over, also where there was nothing to do.
+async fn over(
+    context: &LoopContext,
+    action: Option<&str>,
+    done: Result<bool, StoreError>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    match (done?, action) {
+        (false, Some(action)) => context.store.applied(action, now).await,
+        _ => Ok(()),
+    }
+}
+
 pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRuntime, change: &PendingChange) {
     loop {
         let now = Utc::now();
@@ -108,11 +124,13 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
                 changes::edit(context, runtime, declared, now).await
             }
             PendingChange::Remove => changes::remove(context, runtime, now).await,
-            PendingChange::Acknowledged { incident, actor } => {
-                changes::acknowledged(context, runtime, incident, actor, now).await.map(drop)
+            PendingChange::Claimed { action, incident, actor } => {
+                let claimed = changes::claimed(context, runtime, (incident, actor), action.as_deref(), now).await;
+                over(context, action.as_deref(), claimed, now).await
             }
-            PendingChange::Accept { hash, actor } => {
-                accept_baseline::accept(context, runtime, hash, actor, now).await.map(drop)
+            PendingChange::Accept { action, hash, actor } => {
+                let accepted = accept_baseline::accept(context, runtime, (hash, actor), action, now).await;
+                over(context, Some(action), accepted, now).await
             }
             PendingChange::Tell => changes::tell(context, runtime, now).await,
             PendingChange::Recheck => Ok(()),

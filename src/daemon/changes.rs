@@ -73,11 +73,11 @@ pub(crate) async fn remove(
 ///
 /// # Errors
 /// Where the store fails; nothing is changed then.
-pub(crate) async fn acknowledged(
+pub(crate) async fn claimed(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
-    incident: &str,
-    actor: &str,
+    (incident, actor): (&str, &str),
+    action: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     let Some(row) = context.store.incident(incident).await? else { return Ok(false) };
@@ -96,7 +96,9 @@ pub(crate) async fn acknowledged(
         };
         (told, given)
     };
-    let record = ChangeSet { outbox: told.into_iter().collect(), incidents: vec![changed], ..ChangeSet::default() };
+    let applied = action.map(|action| (action.to_owned(), now));
+    let record =
+        ChangeSet { outbox: told.into_iter().collect(), incidents: vec![changed], applied, ..ChangeSet::default() };
     context.store.commit(record).await?;
     runtime.state = Arc::new(next);
     context.live.put(runtime.view(now));

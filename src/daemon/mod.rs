@@ -5,7 +5,7 @@
 //! (one beat, whole) with `rows` (what is written of it), `changes` (what else changes a monitor's state),
 //! `transcript_policy` and `answer_texts` (which transcripts and texts stay) on `day_bytes`, `decided` and `notify`
 //! (from a decision to what is written down and queued), `batch_window` (how many start together), `permits` (who may be in flight), `scheduler` (who is
-//! due) on `dues` and `beat_task`, `delivery_worker` (claim, send, record), `firing_alerts` (what fires elsewhere until it ends), `resume` (where the last run stood), `startup`
+//! due) on `dues` and `beat_task`, `actions` (what people ask for), `delivery_worker` (claim, send, record), `firing_alerts` (what fires elsewhere until it ends), `resume` (where the last run stood), `startup`
 //! (the database, open), `reload` (the file, whenever it changes), `quiet_loop` (what silences and windows keep quiet), `drills` (that a page would be heard), `discovery` (lists of servers that others keep), `kept_lists` (their files), `queue_metrics` (what nobody else would notice),
 //! `heartbeat` (that we are well, to somebody outside), `janitor` (forgets what is over).
 
@@ -36,6 +36,7 @@ pub(crate) mod batch_window;
 pub(crate) mod permits;
 pub(crate) mod dues;
 pub(crate) mod scheduler;
+pub(crate) mod actions;
 pub mod delivery_worker;
 pub(crate) mod firing_alerts;
 pub(crate) mod resume;

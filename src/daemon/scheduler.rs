@@ -23,11 +23,12 @@ use crate::daemon::dues::{Due, DueKind, Dues, after};
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Permits;
 use crate::daemon::runtime::MonitorRuntime;
+use crate::domain::action::{Action, Asked};
 use crate::domain::bunching;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
-use crate::domain::schedule::{Command, Rhythm};
+use crate::domain::schedule::Rhythm;
 use crate::store::values::change_set::BeatSeen;
 
 /// The loop looks up at least this often, to report its turn.
@@ -123,7 +124,7 @@ impl Scheduler {
     }
 
     /// Runs until shutdown; then beats in flight are brought to their end.
-    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
+    pub(crate) async fn run(mut self, mut actions: mpsc::Receiver<Action>, shutdown: CancellationToken) {
         let (mut fleets, mut quiets) = (self.context.fleet.clone(), self.context.quiets.changes());
         self.match_fleet();
         self.catch_up();
@@ -140,7 +141,7 @@ impl Scheduler {
                 () = shutdown.cancelled() => break,
                 1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.take_back(back)),
                 Some(runtimes) = self.arrivals.recv() => self.arrive(runtimes),
-                Some(command) = commands.recv() => self.command(command),
+                Some(action) = actions.recv() => self.take_action(action),
                 Ok(()) = fleets.changed() => {
                     self.match_fleet();
                     // Other routes and parents: others to tell, at other times.
@@ -266,14 +267,37 @@ impl Scheduler {
         }
     }
 
-    fn command(&mut self, command: Command) {
-        match command {
-            Command::Recheck { monitor } => self.send(&monitor, PendingChange::Recheck),
-            Command::Accept { monitor, hash, actor } => self.send(&monitor, PendingChange::Accept { hash, actor }),
-            Command::Acknowledged { monitor, incident, actor } => {
-                self.send(&monitor, PendingChange::Acknowledged { incident, actor });
-            }
+    /// Has done what somebody asks for; false where nothing is to be waited for: nobody watches that monitor, or a look is
+    /// about to begin.
+    fn act(&mut self, action: Action) -> bool {
+        let Action { id, monitor, actor, asked, at: _ } = action;
+        let change = match asked {
+            Asked::Recheck => PendingChange::Recheck,
+            Asked::Accept { hash } => PendingChange::Accept { action: id, hash, actor },
+            Asked::Claimed { incident, .. } => PendingChange::Claimed { action: Some(id), incident, actor },
+        };
+        let waits = !matches!(change, PendingChange::Recheck) && self.slots.contains_key(&monitor);
+        let saw_nothing = |slot: &Slot| slot.runtime.as_ref().is_some_and(|runtime| runtime.listings.last.is_none());
+        if matches!(change, PendingChange::Accept { .. }) && self.slots.get(&monitor).is_some_and(saw_nothing) {
+            // Asked for before a start: what was accepted then has to be seen once more.
+            self.send(&monitor, PendingChange::Recheck);
         }
+        self.send(&monitor, change);
+        waits
+    }
+
+    /// Takes what somebody asks for.
+    fn take_action(&mut self, action: Action) {
+        let id = action.id.clone();
+        if self.act(action) {
+            return;
+        }
+        let context = self.context.clone();
+        tokio::spawn(async move {
+            let now = Utc::now();
+            let applied = context.store.applied(&id, now).await;
+            context.note_write(applied.as_ref().err(), now);
+        });
     }
 
     /// Plans the first scheduled beat after `from`.

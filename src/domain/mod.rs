@@ -64,5 +64,6 @@ pub mod paging;
 pub(crate) mod rule_text;
 pub mod why;
 pub mod schedule;
+pub mod action;
 pub(crate) mod bunching;
 pub mod rate_limit;

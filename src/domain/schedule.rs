@@ -9,34 +9,6 @@ use crate::domain::answer::{Turn, Variant};
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::search::Fresh;
 
-/// What a person asks of the loops, from a page, the API or the command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    /// Somebody took an open incident or gave it back, which is on disk: loops are to know, and to tell others.
-    Acknowledged {
-        /// Whose incident it is.
-        monitor: MonitorId,
-        /// Id of an open incident, a UUIDv7.
-        incident: String,
-        /// Who, as they wrote it: bounded and free of control characters.
-        actor: String,
-    },
-    /// Somebody accepts a monitor's tools as they are.
-    Accept {
-        /// Id of the monitor to look at.
-        monitor: MonitorId,
-        /// The hash of the list that was looked at: another one is not accepted in its place.
-        hash: String,
-        /// Who, as they wrote it: bounded and free of control characters.
-        actor: String,
-    },
-    /// Look at a monitor now.
-    Recheck {
-        /// Id of the monitor whose tools are accepted.
-        monitor: MonitorId,
-    },
-}
-
 /// Canaries asked in one beat at most, re-asks included: each is a paid call on somebody's server. What is asked to know
 /// how far a fault reaches comes on top, once a fault, and a question that is asked twice, as far as the day's calls allow.
 pub const ASKS_MAX: usize = 8;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast::error::RecvError;
+use uuid::Uuid;
 
+use crate::domain::action::{Action, Asked};
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
-use crate::domain::schedule::Command;
 use crate::live::state::MonitorView;
 use crate::store::StoreError;
 use crate::web::problem::Problem;
@@ -21,13 +22,13 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
 const ACTOR_CHARS_MAX: usize = 64;
 
 /// Asks for a look at a monitor; when that was.
-pub(crate) fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem> {
+pub(crate) async fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem> {
     let monitor = MonitorId::new(monitor);
     if state.live.get(&monitor).is_none() {
         return Err(Problem::NO_MONITOR);
     }
     let asked_at = Utc::now();
-    send(state, Command::Recheck { monitor }).map(|()| asked_at)
+    ask(state, &monitor, "", Asked::Recheck).await.map(|()| asked_at)
 }
 
 /// Asks for a look at a monitor and waits until it is over; the view with it, or none where it takes longer.
@@ -38,7 +39,7 @@ pub(crate) async fn recheck_and_wait(
 ) -> Result<Option<MonitorView>, Problem> {
     // Subscribed before asking, so that no change can be missed.
     let mut changes = state.live.changes();
-    let asked_at = recheck(state, monitor)?;
+    let asked_at = recheck(state, monitor).await?;
     let id = MonitorId::new(monitor);
     let looked = |view: &MonitorView| {
         view.last.as_ref().is_some_and(|last| last.0.kind == BeatKind::Recheck && last.0.started_at >= asked_at)
@@ -92,28 +93,26 @@ async fn claim(
     if found.resolved_at.is_some() {
         return Err(Problem::new(StatusCode::CONFLICT, "this incident is over"));
     }
-    let (store, commands) = (state.store.clone(), state.commands.clone());
-    // Of a life of its own: whoever asked may be gone, or out of patience, before it is on disk and the loops know.
-    let noted = tokio::spawn(async move {
+    let store = state.store.clone();
+    let noted = noted(async move {
         let now = Utc::now();
-        let noted = match claiming {
-            Claiming::Take => store.acknowledge(&found.id, &actor, now).await?,
-            Claiming::GiveBack => store.give_back(&found.id, &actor, now).await?,
-        };
-        // Also where it was so already: the loops may not know of it yet.
-        let command = Command::Acknowledged { monitor: found.monitor, incident: found.id, actor };
-        tokio::spawn(async move { drop(commands.send(command).await) });
-        Ok::<bool, StoreError>(noted)
+        match claiming {
+            Claiming::Take => store.acknowledge(&found.id, &actor, now).await,
+            Claiming::GiveBack => store.give_back(&found.id, &actor, now).await,
+        }
     });
-    let waited = tokio::time::timeout(STORE_WAIT_MAX, noted).await;
-    match waited {
-        Ok(Ok(Ok(true))) => Ok(()),
-        Ok(Ok(Ok(false))) => Err(Problem::new(StatusCode::CONFLICT, conflict)),
-        _ => Err(Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the database does not answer; it may still be noted: look at the incident",
-        )),
-    }
+    if noted.await? { Ok(()) } else { Err(Problem::new(StatusCode::CONFLICT, conflict)) }
+}
+
+/// Waits until something is on disk; what came of it.
+async fn noted(noting: impl Future<Output = Result<bool, StoreError>> + Send + 'static) -> Result<bool, Problem> {
+    // Of a life of its own: whoever asked may be gone, or out of patience, before it is on disk.
+    let waited = tokio::time::timeout(STORE_WAIT_MAX, tokio::spawn(noting)).await;
+    let Ok(Ok(Ok(noted))) = waited else {
+        let why = "the database does not answer; it may still be noted: look again";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, why));
+    };
+    Ok(noted)
 }
 
 /// A name without control characters, bounded.
@@ -121,8 +120,13 @@ pub(crate) fn cleaned(actor: &str) -> String {
     actor.trim().chars().filter(|c| !c.is_control()).take(ACTOR_CHARS_MAX).collect()
 }
 
-/// Hands a wish to the loops.
-pub(crate) fn send(state: &WebState, command: Command) -> Result<(), Problem> {
-    let full = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too much is asked for just now; try again");
-    state.commands.try_send(command).map_err(full)
+/// Writes down what somebody asks for; whoever watches the monitor does it.
+pub(crate) async fn ask(state: &WebState, monitor: &MonitorId, actor: &str, asked: Asked) -> Result<(), Problem> {
+    let (store, at) = (state.store.clone(), Utc::now());
+    let action =
+        Action { id: Uuid::now_v7().to_string(), monitor: monitor.clone(), actor: actor.to_owned(), at, asked };
+    if noted(async move { store.ask_action(action).await }).await? {
+        return Ok(());
+    }
+    Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too much is asked for just now; try again"))
 }

@@ -44,7 +44,7 @@ pub(crate) async fn recheck(
     Path(id): Path<String>,
     Form(looking): Form<Looking>,
 ) -> Response {
-    match actions::recheck(&state, &id) {
+    match actions::recheck(&state, &id).await {
         Ok(asked_at) => {
             let said = format!("recheck&at={}", asked_at.timestamp());
             match looking.incident.as_str() {

@@ -219,7 +219,7 @@ pub(crate) async fn recheck(
     Query(waiting): Query<WaitingBody>,
 ) -> Result<Response, Problem> {
     let Some(seconds) = waiting.wait else {
-        return actions::recheck(&state, &id).map(|_| StatusCode::ACCEPTED.into_response());
+        return actions::recheck(&state, &id).await.map(|_| StatusCode::ACCEPTED.into_response());
     };
     let view = actions::recheck_and_wait(&state, &id, Duration::from_secs(seconds)).await?;
     let look = view.as_ref().and_then(|view| Some((view, view.last.as_ref()?)));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::deliver::ack_link::AckLinks;
@@ -15,7 +15,6 @@ use crate::deliver::internal::InternalAlerts;
 use crate::deliver::public_marks::PublicMarks;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::schedule::Command;
 use crate::domain::secret::Secret;
 use crate::domain::tools::Listing;
 use crate::live::listings::Listings;
@@ -63,8 +62,6 @@ pub struct WebState {
     pub settings: Arc<Settings>,
     /// Changes with each reload of the file.
     pub fleet: watch::Receiver<Arc<Fleet>>,
-    /// Commands for the scheduler; the channel is bounded.
-    pub commands: mpsc::Sender<Command>,
     /// Cancelled when Serin stops; event streams end then.
     pub shutdown: CancellationToken,
     /// Who is signed in, and who failed to.
@@ -112,7 +109,6 @@ impl WebState {
         store: Store,
         settings: Settings,
         fleet: watch::Receiver<Arc<Fleet>>,
-        commands: mpsc::Sender<Command>,
         shutdown: CancellationToken,
     ) -> Self {
         let signs_in_since_start = fleet.borrow().sign_in.is_declared();
@@ -121,7 +117,6 @@ impl WebState {
             store,
             settings: Arc::new(settings),
             fleet,
-            commands,
             shutdown,
             sessions: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_ASSUMED)),

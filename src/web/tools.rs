@@ -10,14 +10,14 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::action::Asked;
 use crate::domain::contract::Baseline;
 use crate::domain::monitor::MonitorId;
-use crate::domain::schedule::Command;
 use crate::domain::signal::Signal;
 use crate::domain::tools::{Drift, Instruction, ToolChange};
 use crate::live::state::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
-use crate::web::actions::{acknowledge, cleaned, send};
+use crate::web::actions::{acknowledge, ask, cleaned};
 use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
@@ -151,7 +151,7 @@ pub(crate) async fn ask_to_accept(
         return Err(conflict("nothing differs: the tools seen are the accepted ones"));
     }
     if locked(state, &view).is_none() {
-        send(state, Command::Accept { monitor: view.id.clone(), hash: tools.seen.hash.clone(), actor })?;
+        ask(state, &view.id, &actor, Asked::Accept { hash: tools.seen.hash.clone() }).await?;
         return Ok(Kept::Here);
     }
     let contract = view.signals.iter().find(|signal| signal.signal == Signal::Contract);

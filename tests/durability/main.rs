@@ -24,6 +24,7 @@ mod clock;
 mod clock_telling;
 mod hanging;
 mod volume;
+mod asked;
 mod backup;
 mod status;
 mod heartbeat;

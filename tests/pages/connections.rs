@@ -187,7 +187,7 @@ const RECHECK: &str = "/api/v1/monitors/support-kb/recheck?wait=2";
 /// Waits until so many have asked for a look.
 async fn are_being_answered(running: &Running, count: usize) {
     let asked = async {
-        while running.commands.len() < count {
+        while running.store.waiting_actions().await.unwrap().len() < count {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

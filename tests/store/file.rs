@@ -169,6 +169,9 @@ async fn a_database_of_the_version_before_answers_the_same() {
         "DROP TABLE api_keys",
         "DROP TABLE audit",
         "DROP TABLE kept_lists",
+        "DROP INDEX actions_waiting",
+        "ALTER TABLE actions DROP COLUMN monitor",
+        "ALTER TABLE actions DROP COLUMN applied_at",
         "DROP INDEX incidents_of_monitor_by_end",
         "DELETE FROM _sqlx_migrations WHERE version >= 10",
     ] {

@@ -1,15 +1,15 @@
 //! What people do from a page.
 
 use reqwest::{Method, StatusCode, header};
+use serin::domain::action::{Action, Asked, WAITING_MAX};
 use serin::domain::monitor::MonitorId;
-use serin::domain::schedule::Command;
 
 use crate::fixture::Running;
 use crate::{ask, fixture, form, get, set_cookie};
 
 #[tokio::test]
-async fn actions_go_down_the_channel() {
-    let mut running = fixture::varied().await;
+async fn what_people_ask_for_is_written_down_before_they_are_answered() {
+    let running = fixture::varied().await;
     let open = fixture::incident_id(0);
     let take = |running: &Running, id: &str, actor: &str| {
         form(ask(running, Method::POST, &format!("/incidents/{id}/acknowledge")), &[("actor", actor)])
@@ -17,12 +17,11 @@ async fn actions_go_down_the_channel() {
     let answer = take(&running, &open, " Ada\u{7} Lovelace ").send().await.unwrap();
     assert_eq!(answer.headers()[header::LOCATION].to_str().unwrap(), format!("/incidents/{open}?said=taken"));
     assert_eq!(set_cookie(&answer), "serin_actor=Ada+Lovelace", "the name is offered again next time");
-    let loops_know = |command: Option<Command>, id: &str, by: &str| {
-        let known =
-            matches!(&command, Some(Command::Acknowledged { incident, actor, .. }) if incident == id && actor == by);
-        assert!(known, "{command:?}");
+    let claims = |waiting: Vec<Action>| -> Vec<(Asked, String)> {
+        waiting.into_iter().map(|action| (action.asked, action.actor)).collect()
     };
-    loops_know(running.commands.recv().await, &open, "Ada Lovelace");
+    let claimed = |is_taken| Asked::Claimed { incident: open.clone(), is_taken };
+    assert_eq!(claims(running.asked_for().await), [(claimed(true), "Ada Lovelace".to_owned())]);
     let rows = [
         (fixture::incident_id(31), "Ada", "over", "one that ended is not taken"),
         (fixture::incident_id(4), "Ada", "over", "nor one that somebody has"),
@@ -36,30 +35,32 @@ async fn actions_go_down_the_channel() {
             "{sentence}"
         );
     }
-    loops_know(running.commands.recv().await, &fixture::incident_id(4), "Ada");
-    for said in ["given", "not_yours"] {
+    assert_eq!(running.asked_for().await, [], "nothing came of that");
+    for (said, asked) in [("given", vec![(claimed(false), "Ada".to_owned())]), ("not_yours", vec![])] {
         let giving = ask(&running, Method::POST, &format!("/incidents/{open}/give-back"));
         let answer = form(giving, &[("actor", "Ada")]).send().await.unwrap();
         assert_eq!(answer.headers()[header::LOCATION].to_str().unwrap(), format!("/incidents/{open}?said={said}"));
-        loops_know(running.commands.recv().await, &open, "Ada");
+        assert_eq!(claims(running.asked_for().await), asked);
     }
     let answer = form(ask(&running, Method::POST, "/monitors/docs/recheck"), &[("incident", "")]).send().await.unwrap();
     let back = answer.headers()[header::LOCATION].to_str().unwrap();
     assert!(back.starts_with("/monitors/docs?said=recheck&at=1"), "{back}");
-    assert_eq!(running.commands.recv().await, Some(Command::Recheck { monitor: MonitorId::new("docs") }));
+    let wanted = running.asked_for().await;
+    assert_eq!((&wanted[0].monitor, &wanted[0].asked), (&MonitorId::new("docs"), &Asked::Recheck));
+    assert_eq!(wanted.len(), 1);
     let nobody = ask(&running, Method::POST, "/api/v1/monitors/nobody/recheck").send().await.unwrap();
     assert_eq!(nobody.status(), StatusCode::NOT_FOUND);
-    for _ in 0..fixture::COMMANDS_MAX {
+    for _ in 0..WAITING_MAX {
         let answer = ask(&running, Method::POST, "/api/v1/monitors/docs/recheck").send().await.unwrap();
         assert_eq!(answer.status(), StatusCode::ACCEPTED);
     }
     let full = ask(&running, Method::POST, "/api/v1/monitors/docs/recheck").send().await.unwrap();
-    assert_eq!(full.status(), StatusCode::SERVICE_UNAVAILABLE, "the channel is bounded");
+    assert_eq!(full.status(), StatusCode::SERVICE_UNAVAILABLE, "not more than can be done");
 }
 
 #[tokio::test]
 async fn tools_are_accepted_by_whom_and_as_seen() {
-    let mut running = fixture::varied().await;
+    let running = fixture::varied().await;
     let [id, same, unseen] = [1, 0, 8].map(|n| fixture::monitor(n).id.clone());
     let page = get(&running, &format!("/monitors/{id}")).await.1;
     let shown = [
@@ -95,13 +96,16 @@ async fn tools_are_accepted_by_whom_and_as_seen() {
         assert!(seen.0 == status && seen.1.contains(why), "{why}: {seen:?}");
     }
     assert_eq!(accept(id.as_str(), "Ada", &hash).send().await.unwrap().status(), StatusCode::ACCEPTED);
-    let wanted = Command::Accept { monitor: id.clone(), hash: hash.clone(), actor: "Ada".to_owned() };
-    assert_eq!(running.commands.recv().await, Some(wanted.clone()));
+    let is_wanted = |waiting: Vec<Action>| {
+        let [Action { monitor, actor, asked, .. }] = &waiting[..] else { panic!("{waiting:?}") };
+        assert_eq!((monitor, actor.as_str(), asked), (&id, "Ada", &Asked::Accept { hash: hash.clone() }));
+    };
+    is_wanted(running.asked_for().await);
     let button =
         form(ask(&running, Method::POST, &format!("/monitors/{id}/accept")), &[("actor", "Ada"), ("hash", &hash)]);
     let answer = button.send().await.unwrap();
     assert_eq!(answer.headers()[header::LOCATION].to_str().unwrap(), format!("/monitors/{id}?said=accepted"));
-    assert_eq!(running.commands.recv().await, Some(wanted));
+    is_wanted(running.asked_for().await);
     let strange =
         ask(&running, Method::POST, &format!("/monitors/{id}/accept")).header("origin", "https://evil.example.net");
     assert_eq!(strange.send().await.unwrap().status(), StatusCode::FORBIDDEN, "another site's form");

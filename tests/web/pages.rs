@@ -318,7 +318,7 @@ async fn a_stream_tells_of_changes_and_ends_with_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium and node; run with --ignored"]
 async fn pages_look_right_in_a_browser() {
-    let mut running = fixture::lived_in().await;
+    let running = fixture::lived_in().await;
     let text = "error: monitor 'docs' notifies unknown receiver 'oncal'\n  --> monitors.yaml:12:25\n   |\n12 |   - { match: {}, to: [oncal] }\n   |                       ^^^^^ help: did you mean 'oncall'?";
     running.live.raise(Banner {
         kind: "config",
@@ -336,11 +336,12 @@ async fn pages_look_right_in_a_browser() {
         .status();
     let live = std::sync::Arc::clone(&running.live);
     let looked = tokio::spawn(async move {
-        let asked = running.commands.recv().await;
+        while running.asked_for().await.is_empty() {
+            running.store.action_asked().notified().await;
+        }
         let mut view = fixture::view(1, Utc::now());
         view.declared.name = "Looked at again".to_owned();
         live.put(view);
-        asked
     });
     let status = tokio::time::timeout(Duration::from_mins(10), run).await.expect("it ends").unwrap();
     assert!(looked.is_finished(), "the button reaches the loops");

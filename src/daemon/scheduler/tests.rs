@@ -97,7 +97,7 @@ async fn however_often_somebody_asks_one_more_look_answers() {
     let folder = tempfile::tempdir().unwrap();
     let (mut scheduler, _runtime) = busy(folder.path()).await;
     for _ in 0..50 {
-        scheduler.command(Command::Recheck { monitor: docs().id.clone() });
+        scheduler.act(wanted_look());
     }
     assert_eq!(scheduler.slots[&docs().id].changes.len(), 1);
 }
@@ -184,11 +184,17 @@ async fn while_somebody_waits_for_a_beat_no_beat_waits_for_company() {
     let (mut scheduler, runtime) = busy(folder.path()).await;
     let (id, store) = (docs().id.clone(), scheduler.context.store.clone());
     store.gather_for(Duration::from_secs(3_600));
-    scheduler.command(Command::Recheck { monitor: id.clone() });
+    scheduler.act(wanted_look());
     // The beat under way ends only now, after everything was hurried that waited then.
     assert_eq!(store.commit(ChangeSet { beat: Some(quiet(&id)), ..ChangeSet::default() }).await, Ok(()));
     scheduler.take_back(BeatReturn { monitor: id, runtime: Some(runtime), after: BeatResult::default() });
     assert!(scheduler.wanted.is_empty(), "once it is back, others wait for company again");
+}
+
+/// Somebody wants a look.
+fn wanted_look() -> Action {
+    let (id, actor) = ("a".to_owned(), String::new());
+    Action { id, monitor: docs().id.clone(), actor, at: Utc::now(), asked: Asked::Recheck }
 }
 
 /// The row of a beat that decided nothing.

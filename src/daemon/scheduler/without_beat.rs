@@ -50,7 +50,7 @@ impl Scheduler {
             }
         }
         for (id, incident, actor) in untold {
-            self.send(&id, PendingChange::Acknowledged { incident, actor });
+            self.send(&id, PendingChange::Claimed { action: None, incident, actor });
         }
         for id in edited {
             self.send(&id, PendingChange::Reconsider);

@@ -501,10 +501,10 @@ impl Walk<'_> {
                     self.story.push("died".to_owned());
                     let untold: Vec<_> = self.runtime.state.taken_untold().collect();
                     for (id, by) in untold {
-                        changes::acknowledged(self.context, &mut self.runtime, &id, &by, self.now).await.unwrap();
+                        changes::claimed(self.context, &mut self.runtime, (&id, &by), None, self.now).await.unwrap();
                     }
                 }
-                changes::acknowledged(self.context, &mut self.runtime, id, "ada", self.now).await.unwrap();
+                changes::claimed(self.context, &mut self.runtime, (id, "ada"), None, self.now).await.unwrap();
             }
         } else {
             let mut edited = Monitor::clone(&self.runtime.monitor);

@@ -51,8 +51,8 @@ pub struct ChangeSet {
     pub tools: Option<ToolsRow>,
     /// A list of tools that was seen, where that is worth writing down.
     pub listing: Option<ListingRow>,
-    /// Who accepted or acknowledged; none for a beat.
-    pub action: Option<ActionRow>,
+    /// Id of what a person asked for and is done by this, and when; none for a beat.
+    pub applied: Option<(String, DateTime<Utc>)>,
     /// Marks by which a restart is recognised, where they changed.
     pub marks: Option<MarksRow>,
     /// What was learnt of the server, where that changed.
@@ -339,19 +339,6 @@ pub struct ListingRow {
     pub drift: Drift,
     /// The hash of the one before it, and when that was last seen.
     pub before: Option<(String, DateTime<Utc>)>,
-}
-
-/// A row of `actions`: who accepted or acknowledged what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ActionRow {
-    /// When it happened, UTC.
-    pub at: DateTime<Utc>,
-    /// Who, as they wrote it.
-    pub actor: String,
-    /// What: `accept`, `acknowledge`.
-    pub action: String,
-    /// To what: an incident's id, a monitor and a hash.
-    pub subject: String,
 }
 
 /// Marks by which a restart is recognised.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::domain::action::Action;
 use crate::domain::api_key::ApiKey;
 use crate::domain::audit::AuditLine;
 use crate::domain::fleet::Fleet;
@@ -57,6 +58,22 @@ impl Store {
     pub async fn acknowledge(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let work = Work::Acknowledge { incident: incident.to_owned(), actor: actor.to_owned(), now };
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Writes down what somebody asks for; false where too much waits already.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn ask_action(&self, action: Action) -> Result<bool, StoreError> {
+        Ok(matches!(self.ask(Work::AskAction(Box::new(action))).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Notes that what somebody asked for is done, or that there is nothing to do.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn applied(&self, action: &str, now: DateTime<Utc>) -> Result<(), StoreError> {
+        self.ask(Work::Applied { action: action.to_owned(), now }).await.map(drop)
     }
 
     /// The key under which links in messages are signed; made where there is none yet.

@@ -6,16 +6,18 @@ use chrono::{DateTime, Utc};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use crate::domain::action::{Action, Asked};
 use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::MonitorId;
 use crate::store::values::change_set::TimelineRow;
-use crate::store::values::column::timestamp_from;
+use crate::store::values::column::{new_id, timestamp_from};
 use crate::store::values::error::StoreError;
 use crate::store::values::rows::Rows;
+use crate::store::write::actions;
 use crate::store::write::append::Names;
 use crate::store::write::config_files::KeptFiles;
-use crate::store::write::decide::{action, lapse, timeline};
+use crate::store::write::decide::{lapse, timeline};
 
 static MONITORS: Rows = Rows::new(
     "INSERT INTO monitors (id, first_seen) VALUES ",
@@ -169,7 +171,7 @@ pub(in crate::store) async fn give_back(
     }
     let row = said(incident, actor, ("given_back", format!("un-acknowledged by {actor}")), now);
     timeline(connection, &row).await?;
-    action(connection, actor, "give_back", incident, now).await?;
+    claimed(connection, (incident, false), actor, now).await?;
     Ok(true)
 }
 
@@ -194,8 +196,24 @@ pub(in crate::store) async fn acknowledge(
     }
     let row = said(incident, actor, ("acknowledged", format!("acknowledged by {actor}")), now);
     timeline(connection, &row).await?;
-    action(connection, actor, "acknowledge", incident, now).await?;
+    claimed(connection, (incident, true), actor, now).await?;
     Ok(true)
+}
+
+/// Whoever watches the incident's monitor is to know of it, and to tell others.
+async fn claimed(
+    connection: &mut SqliteConnection,
+    (incident, is_taken): (&str, bool),
+    actor: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    let monitor: String = sqlx::query_scalar("SELECT monitor FROM incidents WHERE id = $1")
+        .bind(incident)
+        .fetch_one(&mut *connection)
+        .await?;
+    let asked = Asked::Claimed { incident: incident.to_owned(), is_taken };
+    let (id, monitor, actor) = (new_id(now), MonitorId::new(&monitor), actor.to_owned());
+    actions::write(connection, &Action { id, monitor, actor, at: now, asked }, None).await
 }
 
 /// A line of an incident's timeline that a person left.

@@ -13,8 +13,9 @@ use crate::domain::signal::{HeldBy, Micros, Phase};
 use crate::store::values::change_set::{
     ChangeSet, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow,
 };
-use crate::store::values::column::{evidence_text, micros, new_id};
+use crate::store::values::column::{evidence_text, micros};
 use crate::store::values::incident_memory;
+use crate::store::write::actions;
 use crate::store::write::enqueue;
 use crate::store::write::listing::blob;
 
@@ -48,8 +49,8 @@ pub(in crate::store) async fn decide(
         if let Some(row) = &record.tools {
             tools(connection, row).await?;
         }
-        if let Some(row) = &record.action {
-            action(connection, &row.actor, &row.action, &row.subject, row.at).await?;
+        if let Some((action, at)) = &record.applied {
+            actions::applied(connection, action, *at).await?;
         }
         if let Some(row) = &record.marks {
             marks(connection, row).await?;
@@ -216,25 +217,6 @@ pub(in crate::store) async fn timeline(
         .bind(&row.kind)
         .bind(&row.actor)
         .bind(&row.text)
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
-/// Notes what a person did.
-pub(in crate::store) async fn action(
-    connection: &mut SqliteConnection,
-    actor: &str,
-    action: &str,
-    subject: &str,
-    now: DateTime<Utc>,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO actions (id, at, actor, action, subject) VALUES ($1, $2, $3, $4, $5)")
-        .bind(new_id(now))
-        .bind(now.timestamp_micros())
-        .bind(actor)
-        .bind(action)
-        .bind(subject)
         .execute(connection)
         .await?;
     Ok(())

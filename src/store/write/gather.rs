@@ -23,6 +23,8 @@ const SHORT_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(in crate::store) struct Signals {
     pub(in crate::store) outbox_changed: Arc<Notify>,
+    /// Told where somebody asked for something.
+    pub(in crate::store) asked: Arc<Notify>,
     /// Told of every commit.
     pub(in crate::store) written_at: Arc<Mutex<std::time::Instant>>,
     /// Told of everything that waits less than others do.

@@ -34,6 +34,7 @@ pub struct Store {
     jobs: mpsc::Sender<WriteJob>,
     reads: Readers,
     outbox_changed: Arc<Notify>,
+    asked: Arc<Notify>,
     /// Ends the writer's wait for company.
     hurry: Arc<Notify>,
     /// How long it waits for company, in microseconds.
@@ -63,12 +64,14 @@ impl Store {
             }
         };
         let outbox_changed = Arc::new(Notify::new());
+        let asked = Arc::new(Notify::new());
         let hurry = Arc::new(Notify::new());
         let gather_us = Arc::new(AtomicU64::new(0));
         let written_at = Arc::new(Mutex::new(Instant::now()));
         let signals = Signals {
             written_at: Arc::clone(&written_at),
             outbox_changed: Arc::clone(&outbox_changed),
+            asked: Arc::clone(&asked),
             hurry: Arc::clone(&hurry),
             gather_us: Arc::clone(&gather_us),
         };
@@ -77,7 +80,7 @@ impl Store {
         let writer = Writer::new(path.to_owned(), connection, (begun, rows), (held, Arc::clone(&place)), signals);
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
-        let store = Self { jobs, reads, outbox_changed, hurry, gather_us, place, known_texts, written_at };
+        let store = Self { jobs, reads, outbox_changed, asked, hurry, gather_us, place, known_texts, written_at };
         store.gather_for(GATHER_USUAL);
         Ok(store)
     }
@@ -118,6 +121,11 @@ impl Store {
     /// Told once for every commit that gave the outbox something new; one listener, the delivery worker.
     pub fn outbox_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.outbox_changed)
+    }
+
+    /// Told once for every commit by which somebody asked for something; one listener, the loop that hands it on.
+    pub fn action_asked(&self) -> Arc<Notify> {
+        Arc::clone(&self.asked)
     }
 
     /// Whether the file that is open is still the one in its place.

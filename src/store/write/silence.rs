@@ -5,7 +5,7 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::domain::paging::silence::{SILENCES_MAX, Silence};
 use crate::store::values::matchers;
-use crate::store::write::decide::action;
+use crate::store::write::actions;
 
 /// See [`crate::store::Store::make_silence`].
 pub(in crate::store) async fn make(
@@ -38,7 +38,7 @@ pub(in crate::store) async fn make(
     .bind(&silence.until_incident)
     .execute(&mut *connection)
     .await?;
-    action(connection, &silence.author, "silence", &silence.id, now).await?;
+    actions::done(connection, (&silence.author, "silence", &silence.id), now).await?;
     Ok(true)
 }
 
@@ -61,6 +61,6 @@ pub(in crate::store) async fn end(
     if ended.rows_affected() == 0 {
         return Ok(false);
     }
-    action(connection, actor, "end_silence", id, now).await?;
+    actions::done(connection, (actor, "end_silence", id), now).await?;
     Ok(true)
 }

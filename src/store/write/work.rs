@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::oneshot;
 
+use crate::domain::action::Action;
 use crate::domain::api_key::ApiKey;
 use crate::domain::audit::AuditLine;
 use crate::domain::contract::FIRST_STABLE;
@@ -58,6 +59,11 @@ pub(in crate::store) enum Work {
         actor: String,
         now: DateTime<Utc>,
     },
+    AskAction(Box<Action>),
+    Applied {
+        action: String,
+        now: DateTime<Utc>,
+    },
     LinkKey,
     MakeSilence {
         silence: Box<Silence>,
@@ -100,6 +106,22 @@ pub(in crate::store) enum Work {
     Close,
 }
 
+impl Work {
+    /// Whether it may bring something that is to be delivered.
+    pub(in crate::store) fn changes_outbox(&self) -> bool {
+        match self {
+            Self::Record(record) => !record.outbox.is_empty(),
+            Self::Replay { .. } | Self::WakeFallbacks { .. } | Self::BeginDrill(_) | Self::EndDrill(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether whoever watches a monitor has to do something about it.
+    pub(in crate::store) const fn asks_somebody(&self) -> bool {
+        matches!(self, Self::AskAction(_) | Self::Acknowledge { .. } | Self::GiveBack { .. })
+    }
+}
+
 /// What it answers once it is on disk.
 #[derive(Debug)]
 pub(in crate::store) enum CommitAnswer {
@@ -136,7 +158,7 @@ pub(in crate::store) fn patience(work: &Work) -> Patience {
     let Some(beat) = &record.beat else { return Patience::None };
     // A first list that stays the same is accepted by itself, and nobody hears of it.
     let asked_by_somebody = beat.kind == BeatKind::Recheck
-        || record.action.is_some()
+        || record.applied.is_some()
         || record.tools.as_ref().is_some_and(|accepted| accepted.accepted_by != FIRST_STABLE);
     let tells =
         !(record.incidents.is_empty() && record.outbox.is_empty() && record.timeline.is_empty()) || asked_by_somebody;

@@ -22,9 +22,10 @@ use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
 use crate::store::values::error::is_conflict;
 use crate::store::values::known_texts::KnownTexts;
+use crate::store::write::actions;
 use crate::store::write::append::{Names, append};
 use crate::store::write::config_history;
-use crate::store::write::decide::{action, decide};
+use crate::store::write::decide::decide;
 use crate::store::write::drill;
 use crate::store::write::enqueue;
 use crate::store::write::gather::{BATCH_MAX, Signals, gather};
@@ -144,7 +145,8 @@ impl Writer {
         if works.is_empty() {
             return;
         }
-        let told = works.iter().any(changes_outbox);
+        let told = works.iter().any(Work::changes_outbox);
+        let asked = works.iter().any(Work::asks_somebody);
         let answers = match self.transact(works).await {
             Ok(answers) => answers,
             Err(error) => {
@@ -158,6 +160,9 @@ impl Writer {
         };
         if told {
             self.signals.outbox_changed.notify_one();
+        }
+        if asked {
+            self.signals.asked.notify_one();
         }
         for (done, answer) in dones.into_iter().zip(answers) {
             // Whoever asked may have gone; what was written stays written.
@@ -320,7 +325,7 @@ impl Writer {
                 let mut replayed = 0;
                 for delivery in &deliveries {
                     if outbox::replay(connection, delivery, now).await? {
-                        action(connection, &actor, "replay", delivery, now).await?;
+                        actions::done(connection, (&actor, "replay", delivery), now).await?;
                         replayed += 1;
                     }
                 }
@@ -334,6 +339,11 @@ impl Writer {
             Work::GiveBack { incident, actor, now } => {
                 let given = config_history::give_back(connection, &incident, &actor, now).await?;
                 CommitAnswer::Changed(given)
+            }
+            Work::AskAction(action) => CommitAnswer::Changed(actions::ask(connection, &action).await?),
+            Work::Applied { action, now } => {
+                actions::applied(connection, &action, now).await?;
+                CommitAnswer::Done
             }
             Work::LinkKey => CommitAnswer::Key(config_history::link_key(connection).await?),
             Work::MakeSilence { silence, now } => {
@@ -387,12 +397,4 @@ impl Writer {
 async fn limit_pages(connection: &mut SqliteConnection, pages: u32) -> Result<(), sqlx::Error> {
     sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"))).execute(connection).await?;
     Ok(())
-}
-
-fn changes_outbox(work: &Work) -> bool {
-    match work {
-        Work::Record(record) => !record.outbox.is_empty(),
-        Work::Replay { .. } | Work::WakeFallbacks { .. } | Work::BeginDrill(_) | Work::EndDrill(_) => true,
-        _ => false,
-    }
 }

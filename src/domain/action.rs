@@ -1,0 +1,86 @@
+//! What a person asks of whoever watches a monitor. It is on disk before they are answered, and done once.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::monitor::MonitorId;
+
+/// Actions that may wait at once; whoever comes later is told to try again.
+pub const WAITING_MAX: usize = 64;
+
+/// Something that a person asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// A UUIDv7.
+    pub id: String,
+    /// Whose owner does it.
+    pub monitor: MonitorId,
+    /// Who, as they wrote it: bounded and free of control characters; empty: nobody gave a name.
+    pub actor: String,
+    /// When, UTC.
+    pub at: DateTime<Utc>,
+    /// What.
+    pub asked: Asked,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// Look at the monitor now.
+    Recheck,
+    /// Accept its tools as they are.
+    Accept {
+        /// The hash of the list that was looked at: another one is not accepted in its place.
+        hash: String,
+    },
+    /// Somebody took an open incident or gave it back, which its row says already: others are to be told.
+    Claimed {
+        /// Id of an open incident, a UUIDv7.
+        incident: String,
+        /// Whether it was taken.
+        is_taken: bool,
+    },
+}
+
+impl Asked {
+    /// The word that stands in the database for it, and what it is about beside the monitor.
+    pub fn written(&self) -> (&'static str, &str) {
+        match self {
+            Self::Recheck => ("recheck", ""),
+            Self::Accept { hash } => ("accept", hash),
+            Self::Claimed { incident, is_taken: true } => ("acknowledge", incident),
+            Self::Claimed { incident, is_taken: false } => ("give_back", incident),
+        }
+    }
+
+    /// What was written so; none where it is nothing that waits for a monitor's owner.
+    pub fn of(word: &str, subject: &str) -> Option<Self> {
+        let all = [
+            Self::Recheck,
+            Self::Accept { hash: subject.to_owned() },
+            Self::Claimed { incident: subject.to_owned(), is_taken: true },
+            Self::Claimed { incident: subject.to_owned(), is_taken: false },
+        ];
+        all.into_iter().find(|asked| asked.written().0 == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let (hash, incident) = ("5e1b".to_owned(), "i1".to_owned());
+        let rows = [
+            Asked::Recheck,
+            Asked::Accept { hash },
+            Asked::Claimed { incident: incident.clone(), is_taken: true },
+            Asked::Claimed { incident, is_taken: false },
+        ];
+        for asked in rows {
+            let (word, subject) = asked.written();
+            assert_eq!(Asked::of(word, subject), Some(asked.clone()));
+        }
+        assert_eq!(Asked::of("replay", "d1"), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! What people ask for, as rows: written before it is done, and done once.
+
+use chrono::{DateTime, Utc};
+use sqlx::SqliteConnection;
+
+use crate::domain::action::{Action, WAITING_MAX};
+use crate::store::values::column::new_id;
+
+/// Writes down what somebody asks for; false where too much waits already.
+pub(in crate::store) async fn ask(connection: &mut SqliteConnection, action: &Action) -> Result<bool, sqlx::Error> {
+    let waiting: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) FROM actions WHERE applied_at IS NULL").fetch_one(&mut *connection).await?;
+    if usize::try_from(waiting).is_ok_and(|waiting| waiting >= WAITING_MAX) {
+        return Ok(false);
+    }
+    write(connection, action, None).await?;
+    Ok(true)
+}
+
+/// Writes down what somebody asked for; `applied_at`: when it was done, none: it waits.
+pub(in crate::store) async fn write(
+    connection: &mut SqliteConnection,
+    action: &Action,
+    applied_at: Option<DateTime<Utc>>,
+) -> Result<(), sqlx::Error> {
+    let (word, subject) = action.asked.written();
+    sqlx::query(
+        "INSERT INTO actions (id, at, actor, action, subject, monitor, applied_at) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+         ON CONFLICT (id) DO NOTHING",
+    )
+    .bind(&action.id)
+    .bind(action.at.timestamp_micros())
+    .bind(&action.actor)
+    .bind(word)
+    .bind(subject)
+    .bind(action.monitor.as_str())
+    .bind(applied_at.map(|at| at.timestamp_micros()))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Notes what a person did that nobody has to do something about any more.
+pub(in crate::store) async fn done(
+    connection: &mut SqliteConnection,
+    (actor, word, subject): (&str, &str, &str),
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    let insert = "INSERT INTO actions (id, at, actor, action, subject, applied_at) VALUES ($1, $2, $3, $4, $5, $2)";
+    let query = sqlx::query(insert).bind(new_id(now)).bind(now.timestamp_micros());
+    query.bind(actor).bind(word).bind(subject).execute(connection).await?;
+    Ok(())
+}
+
+/// Notes that something was done, or that there is nothing to do; a look that somebody wanted leaves no row.
+pub(in crate::store) async fn applied(
+    connection: &mut SqliteConnection,
+    id: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    for statement in [
+        "DELETE FROM actions WHERE id = $1 AND action = 'recheck' AND $2 > 0",
+        "UPDATE actions SET applied_at = $2 WHERE id = $1 AND applied_at IS NULL",
+    ] {
+        sqlx::query(statement).bind(id).bind(now.timestamp_micros()).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
