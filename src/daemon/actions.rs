@@ -16,8 +16,9 @@ use crate::domain::action::Action;
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// And so soon again where the database did not answer.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// What is handed on and not done waits for the monitor's beat, or went with a monitor that was removed and came back.
-const HAND_AGAIN: Duration = Duration::from_secs(60);
+/// What is handed on and not done waits for the monitor's beat, or until its server is seen, or went with a monitor that was
+/// removed and came back.
+const HAND_AGAIN: Duration = Duration::from_secs(20);
 /// The name under which the loop reports its turns.
 const NAME: &str = "actions";
 

@@ -48,6 +48,17 @@ pub(super) enum PendingChange {
     Tell,
 }
 
+impl PendingChange {
+    /// The id of what a person asked for, where it is done by this.
+    pub(super) fn action(&self) -> Option<&str> {
+        match self {
+            Self::Claimed { action, .. } => action.as_deref(),
+            Self::Accept { action, .. } => Some(action),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct BeatReturn {
     pub(super) monitor: MonitorId,
@@ -128,6 +139,8 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
                 let claimed = changes::claimed(context, runtime, (incident, actor), action.as_deref(), now).await;
                 over(context, action.as_deref(), claimed, now).await
             }
+            // It waits until it is handed on again: what is to be accepted has to be seen once more.
+            PendingChange::Accept { .. } if runtime.listings.last.is_none() => Ok(()),
             PendingChange::Accept { action, hash, actor } => {
                 let accepted = accept_baseline::accept(context, runtime, (hash, actor), action, now).await;
                 over(context, Some(action), accepted, now).await

@@ -324,7 +324,7 @@ impl Scheduler {
             let same = |waiting: &PendingChange| match &change {
                 PendingChange::Recheck => matches!(waiting, PendingChange::Recheck),
                 PendingChange::Tell => matches!(waiting, PendingChange::Tell),
-                _ => false,
+                change => change.action().is_some() && change.action() == waiting.action(),
             };
             if slot.changes.iter().any(same) {
                 return;

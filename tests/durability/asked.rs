@@ -34,11 +34,28 @@ async fn what_somebody_accepted_is_accepted_though_serin_died_before() {
     }
     sqlx::Connection::close(writing).await.expect("it closes");
 
+    // Whose server is away at first: what is to be accepted has to be seen once more.
+    stage.refuse(0);
     let (serin, address) = Serin::start(&stage.config()).await;
+    stage.more_beats("s0", 3).await;
+    stage
+        .counted(
+            "nobody can do that any more",
+            1,
+            "SELECT COUNT(*) FROM actions WHERE id = 'a2' AND applied_at > 0",
+            &[],
+        )
+        .await;
+    assert_eq!(
+        stage.count("SELECT COUNT(*) FROM actions WHERE id = 'a1' AND applied_at IS NULL", &[]).await,
+        1,
+        "waits"
+    );
+    stage.servers[0].faults().off(Fault::Refused);
     let is_accepted = |page: &str| page.contains("\"differs\":false") && page.contains("\"by\":\"ada\"");
     stage.shown(address, tools, "it is accepted now", is_accepted).await;
     let done = "SELECT COUNT(*) FROM actions WHERE applied_at IS NOT NULL AND action = 'accept'";
-    stage.counted("and so is what nobody can do any more", 2, done, &[]).await;
+    stage.counted("and is done", 2, done, &[]).await;
     assert_eq!(
         stage.count("SELECT COUNT(*) FROM actions WHERE action = 'recheck'", &[]).await,
         0,

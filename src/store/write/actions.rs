@@ -9,7 +9,9 @@ use crate::store::values::column::new_id;
 /// Writes down what somebody asks for; false where too much waits already.
 pub(in crate::store) async fn ask(connection: &mut SqliteConnection, action: &Action) -> Result<bool, sqlx::Error> {
     let waiting: i64 =
-        sqlx::query_scalar("SELECT COUNT(*) FROM actions WHERE applied_at IS NULL").fetch_one(&mut *connection).await?;
+        sqlx::query_scalar("SELECT COUNT(*) FROM actions WHERE applied_at IS NULL AND action IN ('recheck', 'accept')")
+            .fetch_one(&mut *connection)
+            .await?;
     if usize::try_from(waiting).is_ok_and(|waiting| waiting >= WAITING_MAX) {
         return Ok(false);
     }
