@@ -13,7 +13,7 @@ mod registry;
 mod sd_list;
 mod telling;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,13 +64,14 @@ impl Discovery {
         let mut all: BTreeMap<String, Known> = BTreeMap::new();
         let mut readings: JoinSet<Reading> = JoinSet::new();
         let mut force = InForce::of(&fleets.borrow());
+        self.forget_undeclared(&force.fleet).await;
         while !shutdown.is_cancelled() {
             self.context.live.metrics().turn(NAME, Utc::now());
             let fleet = fleets.borrow_and_update().clone();
             if !Arc::ptr_eq(&fleet, &force.fleet) {
                 force = InForce::of(&fleet);
             }
-            self.declared(&fleet, &mut all).await;
+            let gone = self.declared(&fleet, &mut all).await;
             for (id, seen) in self.listings.accepted() {
                 let Some(known) = all.get_mut(&id) else { continue };
                 let gone = known.listing.accept(&seen, Utc::now().timestamp());
@@ -90,6 +91,9 @@ impl Discovery {
             for known in all.values_mut() {
                 self.keep(&fleet, known).await;
                 self.look_at_force(&force, known);
+            }
+            for known in gone {
+                self.forget(&known.source.id, known.path, &known.written).await;
             }
             self.tell(&all);
             let idle = all.values().filter(|known| known.reading.is_none());
@@ -128,15 +132,13 @@ impl Discovery {
         self.take(force, known, listed, room).await;
     }
 
-    /// Takes up what the file declares now, with what its files hold, and forgets what it declares no longer.
-    async fn declared(&self, fleet: &Fleet, all: &mut BTreeMap<String, Known>) {
+    /// Takes up what the file declares now, with what its files hold; what it declares no longer.
+    async fn declared(&self, fleet: &Fleet, all: &mut BTreeMap<String, Known>) -> Vec<Known> {
         let sources = &fleet.discovery.sources;
         let is_gone = |id: &String, _: &mut Known| !sources.iter().any(|source| source.id == *id);
-        let mut gone: BTreeMap<String, Known> = all.extract_if(.., is_gone).collect();
-        for (id, known) in &mut gone {
-            known.stop_reading();
-            self.forget(id, known.path.clone()).await;
-        }
+        let mut gone: Vec<Known> = all.extract_if(.., is_gone).map(|(_, known)| known).collect();
+        gone.iter_mut().for_each(Known::stop_reading);
+        let mut heirs_of = BTreeSet::new();
         self.listings.keep(|id| sources.iter().any(|source| source.id == id));
         for source in sources {
             match all.get_mut(&source.id) {
@@ -151,14 +153,17 @@ impl Discovery {
                     let kept = tokio::task::spawn_blocking(move || read_bytes(&from, LISTS_BYTES_MAX).ok()).await;
                     let kept = String::from_utf8(kept.ok().flatten().unwrap_or_default()).unwrap_or_default();
                     let mut known = Known::kept(source.clone(), path, kept);
-                    let before = gone.values().find(|known| source.is_renamed(&known.source));
-                    if let Some(before) = before.map(|known| known.source.id.clone()).and_then(|id| gone.remove(&id)) {
-                        known.inherit(&before);
+                    let is_same =
+                        |known: &&Known| source.is_renamed(&known.source) && !heirs_of.contains(&known.source.id);
+                    if let Some(before) = gone.iter().find(is_same) {
+                        known.inherit(before);
+                        heirs_of.insert(before.source.id.clone());
                     }
                     all.insert(source.id.clone(), known);
                 }
             }
         }
+        gone
     }
 
     /// Takes what a list comes to, and writes what is watched then, in so many bytes at most.
@@ -289,12 +294,19 @@ impl Discovery {
         }
     }
 
-    /// Has nothing kept of a source that is declared no more: where it is again, what was listed once is no news.
-    async fn forget(&self, source: &str, path: PathBuf) {
-        let removed = tokio::task::spawn_blocking(move || std::fs::remove_file(path)).await;
-        if let Ok(Err(error)) = removed
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
+    /// Has nothing kept of sources that were taken out of the file while no Serin ran.
+    async fn forget_undeclared(&self, fleet: &Fleet) {
+        let kept = self.context.store.kept_lists().await.unwrap_or_default();
+        for (source, text) in kept.iter().filter(|(id, _)| !fleet.discovery.sources.iter().any(|one| one.id == *id)) {
+            self.forget(source, discovered::path(&self.folder, &fleet.discovery.folder, source), text).await;
+        }
+    }
+
+    /// Has nothing kept of a source that is declared no more: where it is again, what was listed once is no news. Its file is
+    /// removed where it is ours.
+    async fn forget(&self, source: &str, path: PathBuf, text: &str) {
+        let is_ours = read_bytes(&path, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes());
+        if let Err(error) = if is_ours { std::fs::remove_file(path) } else { Ok(()) } {
             tracing::warn!(source, %error, "the kept list of a source that is declared no more cannot be removed");
         }
         let now = Utc::now();

@@ -55,7 +55,7 @@ pub(super) fn moved(folder: &Path, source: &str, (before, now): (&str, &str)) ->
 /// Where one cannot be written: a start without it, or with another one, would end incidents that go on.
 pub(crate) async fn put_back(file: &Path, loaded: &Loaded, waiting: Waiting<'_>) -> anyhow::Result<Option<bool>> {
     let (database, sources) = (&loaded.settings.database, &loaded.fleet.discovery.sources);
-    if sources.is_empty() || !tokio::fs::try_exists(database).await.unwrap_or(false) {
+    if sources.is_empty() || matches!(tokio::fs::try_exists(database).await, Ok(false)) {
         return Ok(Some(false));
     }
     let known = async || kept_lists_beside(database).await.map_err(|source| OpenError::of(database, source));
@@ -63,15 +63,15 @@ pub(crate) async fn put_back(file: &Path, loaded: &Loaded, waiting: Waiting<'_>)
         Ok(Some(known)) => known,
         Ok(None) => return Ok(None),
         // Whoever opens it says what is to be done.
-        Err(error) => {
-            tracing::warn!(%error, "what the database knows of lists cannot be read");
-            Vec::new()
-        }
+        Err(OpenError::Damaged { .. }) => Vec::new(),
+        Err(error) => return Err(error).context("what was watched because of lists cannot be read"),
     };
-    let mut any = false;
+    let (mut any, unread) = (false, unread(loaded));
     for (source, text) in known.iter().filter(|(id, _)| sources.iter().any(|source| source.id == *id)) {
         let to = path(file.parent().unwrap_or(Path::new("")), &loaded.fleet.discovery.folder, source);
         if read_bytes(&to, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes()) {
+            // It could not be read a moment ago.
+            any |= unread.contains(source);
             continue;
         }
         put(&to, text).with_context(|| {

@@ -120,8 +120,8 @@ pub const PLAIN: &str = "http://";
 impl Source {
     /// Whether this is the same list, of which the file changed nothing but the name, or what its template says.
     pub fn is_renamed(&self, before: &Self) -> bool {
-        let Self { id, template, line, .. } = self.clone();
-        Self { id, template, line, ..before.clone() } == *self
+        let Self { id, template, has_credential, line, .. } = self.clone();
+        Self { id, template, has_credential, line, ..before.clone() } == *self
     }
 
     /// Why a listed server may not be at this address.

@@ -355,6 +355,25 @@ async fn without_its_kept_lists_nothing_is_taken_for_removed() {
     serin.stop().await;
     assert_eq!(times(&stage.oncall, "incident.resolved"), 0, "{:?}", messages(&stage.oncall));
 
+    // Of what the file declares no more nothing is kept, also where it was taken out while no Serin ran.
+    let whole = std::fs::read_to_string(stage.config()).expect("the file");
+    stage.write_text(&whole.replace("id: prod,", "id: other,"));
+    let (serin, _) = Serin::start(&stage.config()).await;
+    let left = "SELECT COUNT(*) FROM kept_lists WHERE source = 'prod'";
+    bounded("the list of prod is forgotten", async {
+        while stage.count(left, &[]).await > 0 || kept("elsewhere").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    serin.stop().await;
+    stage.write_text(&whole);
+    *body.lock() = list(&stage, [1]);
+    status.store(200, Ordering::Relaxed);
+    let (serin, address) = Serin::start(&stage.config()).await;
+    stage.shown(address, "/api/v1/discover", "and listed anew", |page| page.contains("\"watched\":1")).await;
+    serin.stop().await;
+
     // Where it cannot be put back, a start says so instead of giving an all-clear.
     for is_altered in [true, false] {
         if is_altered {

@@ -3,6 +3,7 @@
 //! Names that start with a dot are matched by no wildcard, so that `..data` of a Kubernetes volume and `.git` stay
 //! out. Matches come sorted, and the work is bounded whatever the folders hold.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::read::diagnostic::quoted;
@@ -76,7 +77,7 @@ pub fn files(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, String> {
 struct GlobSearch {
     left: usize,
     found: Vec<PathBuf>,
-    /// What has a name that fits, and is neither a file nor a folder: a pipe, or a link that leads nowhere.
+    /// What has a name that fits, and is neither a file nor a folder that can be looked at: a pipe, a link that leads nowhere, a disk that is away.
     unreadable: Vec<PathBuf>,
 }
 
@@ -102,11 +103,21 @@ impl GlobSearch {
     }
 
     fn take(&mut self, path: PathBuf) {
-        if path.is_file() {
-            self.found.push(path);
-        } else if !path.is_dir() && path.symlink_metadata().is_ok() {
-            self.unreadable.push(path);
+        match path.metadata() {
+            Ok(found) if found.is_file() => self.found.push(path),
+            Ok(found) if found.is_dir() => {}
+            Err(error) if is_absent(&error) && path.symlink_metadata().is_err() => {}
+            Ok(_) | Err(_) => self.unreadable.push(path),
         }
+    }
+
+    /// Whether it is a folder, through links.
+    fn is_folder(&mut self, path: &Path) -> bool {
+        let found = path.metadata();
+        if found.as_ref().is_err_and(|error| !is_absent(error)) {
+            self.unreadable.push(path.to_owned());
+        }
+        found.is_ok_and(|found| found.is_dir())
     }
 
     fn descend(&mut self, folder: &Path, names: &[&str], last: &str) {
@@ -116,7 +127,7 @@ impl GlobSearch {
             Some((name, rest)) if is_pattern(name) => {
                 for found in self.matching(folder, name) {
                     let path = folder.join(found);
-                    if path.is_dir() {
+                    if self.is_folder(&path) {
                         self.descend(&path, rest, last);
                     }
                 }
@@ -152,11 +163,19 @@ impl GlobSearch {
     fn matching(&mut self, folder: &Path, pattern: &str) -> Vec<String> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let entries = std::fs::read_dir(folder);
+        if entries.as_ref().is_err_and(|error| !is_absent(error)) {
+            self.unreadable.push(folder.to_owned());
+        }
+        for entry in entries.into_iter().flatten() {
             if self.left == 0 {
                 break;
             }
             self.left -= 1;
+            let Ok(entry) = entry else {
+                self.unreadable.push(folder.to_owned());
+                break;
+            };
             let Ok(name) = entry.file_name().into_string() else { continue };
             if fits(pattern, &name) {
                 found.push(name);
@@ -164,6 +183,11 @@ impl GlobSearch {
         }
         found
     }
+}
+
+/// Whether there is nothing of the name, which is another thing than not to know it.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Whether a name fits.

@@ -41,9 +41,11 @@ pub(super) struct Known {
 impl Known {
     /// One that is declared anew: nothing is known but the text that was kept of it in its file.
     pub(super) fn kept(source: Source, path: PathBuf, text: String) -> Self {
+        let targets = listed_file::read(&text);
+        let text = if targets.is_some() { text } else { String::new() };
         Self {
             source,
-            listing: Listing::kept(listed_file::read(&text).unwrap_or_default()),
+            listing: Listing::kept(targets.unwrap_or_default()),
             view: ListingView::default(),
             due: Instant::now(),
             reading: None,

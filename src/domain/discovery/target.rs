@@ -79,9 +79,12 @@ impl From<String> for Refused {
 /// Why it is no server that may be watched.
 pub fn target(source: &Source, listed: Labels) -> Result<Option<Target>, Refused> {
     let Some(labels) = relabelled(listed, &source.relabel) else { return Ok(None) };
-    let url = address(&labels)?;
-    let named = labels.get(ID).map_or_else(|| place(&url), Clone::clone);
-    let id = id(&source.id, &named);
+    let id_at = |url: Option<&Url>| {
+        let named = labels.get(ID).cloned().or_else(|| url.map(place));
+        named.map(|named| id(&source.id, &named))
+    };
+    let url = address(&labels).map_err(|(url, why)| Refused { id: id_at(url.as_ref()), why })?;
+    let id = id_at(Some(&url)).unwrap_or_default();
     if let Some(why) = source.refusal(&url) {
         return Err(Refused { id: Some(id), why: format!("{}: {why}", shown(url.as_str())) });
     }
@@ -111,9 +114,11 @@ fn described(id: &str, labels: Labels, url: Url) -> Result<Target, String> {
     Ok(Target { id, name, url: url.into(), labels, gone_since: None, held_since: None })
 }
 
-fn address(labels: &Labels) -> Result<Url, String> {
+/// Where it is, or why nowhere, with what can be read of the address.
+fn address(labels: &Labels) -> Result<Url, (Option<Url>, String)> {
+    let unread = |why: String| (None, why);
     let address = labels.get(ADDRESS).map(|address| address.trim()).filter(|address| !address.is_empty());
-    let address = address.ok_or_else(|| format!("it has no `{ADDRESS}`"))?;
+    let address = address.ok_or_else(|| unread(format!("it has no `{ADDRESS}`")))?;
     let written = if address.contains("://") {
         address.to_owned()
     } else {
@@ -121,11 +126,12 @@ fn address(labels: &Labels) -> Result<Url, String> {
         let path = labels.get(PATH).map_or("/mcp", String::as_str);
         format!("{scheme}://{address}{}{path}", if path.starts_with('/') { "" } else { "/" })
     };
-    plain("its address", &written, 2_000)?;
+    plain("its address", &written, 2_000).map_err(unread)?;
     if written.contains(['{', '}']) {
-        return Err(format!("its address {} has a variable in it, which nobody fills in", shown(&written)));
+        return Err(unread(format!("its address {} has a variable in it, which nobody fills in", shown(&written))));
     }
-    let url = Url::parse(&written).map_err(|error| format!("its address {} is none: {error}", shown(&written)))?;
+    let url =
+        Url::parse(&written).map_err(|error| unread(format!("its address {} is none: {error}", shown(&written))))?;
     let why = match () {
         () if !matches!(url.scheme(), "http" | "https") => "is neither http nor https",
         () if url.host_str().is_none_or(str::is_empty) => "names no host",
@@ -135,7 +141,8 @@ fn address(labels: &Labels) -> Result<Url, String> {
         () if url.as_str().len() > URL_BYTES_MAX => "is too long",
         () => return Ok(url),
     };
-    Err(format!("its address {} {why}", shown(&written)))
+    let why = format!("its address {} {why}", shown(&written));
+    Err((Some(url), why))
 }
 
 /// What of an address names the server: host, port where it is written, and path where it is not the usual one.
@@ -329,9 +336,12 @@ mod tests {
         for (labels, expected, sentence) in rows {
             let Refused { id, why } = target(&source(&["*.example.org"]), listed(labels)).unwrap_err();
             assert!(why.contains(expected), "{sentence}: {why}");
-            let is_known =
-                why.contains("none of `hosts`") || labels.iter().any(|(name, _)| [NAME, "env", "€"].contains(name));
-            let named = labels.first().map(|(_, address)| format!("prod-{address}")).filter(|_| is_known);
+            let address = labels.first().map_or("", |(_, address)| address);
+            let named = match () {
+                () if wide == address => id.clone().filter(|id| id.starts_with("prod-a.example.org--")),
+                () if address.contains(['{', '\n']) || address.trim().is_empty() => None,
+                () => Some(format!("prod-{}", address.trim_start_matches("u:p@").replace(':', "--"))),
+            };
             assert_eq!(id, named, "{sentence}: what it is about");
             assert!(!why.contains(char::is_control), "{sentence}: {why}");
         }

@@ -94,10 +94,26 @@ async fn kept_lists(readers: &SqlitePool) -> Result<Vec<(String, String)>, Store
         return Ok(Vec::new());
     }
     let rows = sqlx::query("SELECT source, text FROM kept_lists ORDER BY source").fetch_all(readers).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, unpacked(row.try_get(1)?)?))).collect()
+    let list = |row: &SqliteRow| {
+        let source: String = row.try_get(0).ok()?;
+        let text = row.try_get(1).map_err(StoreError::from).and_then(unpacked);
+        // One that is broken says nothing of the others.
+        let text =
+            text.inspect_err(|error| tracing::error!(source, %error, "the list in the database is broken")).ok()?;
+        Some((source, text))
+    };
+    Ok(rows.iter().filter_map(list).collect())
 }
 
 impl Readers {
+    /// The texts of lists as they were kept last, by the source.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn kept_lists(&self) -> Result<Vec<(String, String)>, StoreError> {
+        kept_lists(&self.readers).await
+    }
+
     /// The number of the file that was in force at each of these moments; a moment before the first of them is left out.
     ///
     /// # Errors
