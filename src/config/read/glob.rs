@@ -21,6 +21,8 @@ pub(in crate::config) enum Nothing {
     ValueShape(String, String),
     /// There is no such file.
     NotThere(String, String),
+    /// Nobody can say which files there are.
+    Unknown(String, String),
 }
 
 /// Whether a text holds a wildcard; one without stands for one file.
@@ -48,7 +50,7 @@ fn looked_for(folder: &Path, glob: &str) -> Result<GlobSearch, Nothing> {
     if last == "**" || names.iter().any(|name| name.contains("**") && *name != "**") || last.contains("**") {
         return shape("has `**` beside other characters, or at its end", "such as `teams/**/*.yaml`");
     }
-    let mut search = GlobSearch { left: NAMES_MAX, found: Vec::new(), unreadable: Vec::new() };
+    let mut search = GlobSearch { left: NAMES_MAX, found: Vec::new(), no_file: Vec::new(), unknown: None };
     search.descend(start, &names, last);
     if search.left == 0 {
         return shape("looks through more names than are good", "name a folder that holds configuration only");
@@ -62,27 +64,33 @@ fn looked_for(folder: &Path, glob: &str) -> Result<GlobSearch, Nothing> {
 /// Why it stands for nothing, or that something of this name is no file that can be read, in one line.
 pub fn files(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, String> {
     let looked = looked_for(folder, glob);
-    if let Ok(GlobSearch { unreadable, .. }) = &looked
-        && let Some(path) = unreadable.first()
+    if let Ok(GlobSearch { no_file, .. }) = &looked
+        && let Some(path) = no_file.first()
     {
         return Err(format!("{} is there and is no file that can be read", path.display()));
     }
     match looked.and_then(|search| search.files_of(glob)) {
         Ok(files) => Ok(files),
         Err(Nothing::NotThere(..)) if is_pattern(glob) => Ok(Vec::new()),
-        Err(Nothing::NotThere(why, _) | Nothing::ValueShape(why, _)) => Err(why),
+        Err(Nothing::NotThere(why, _) | Nothing::ValueShape(why, _) | Nothing::Unknown(why, _)) => Err(why),
     }
 }
 
 struct GlobSearch {
     left: usize,
     found: Vec<PathBuf>,
-    /// What has a name that fits, and is neither a file nor a folder that can be looked at: a pipe, a link that leads nowhere, a disk that is away.
-    unreadable: Vec<PathBuf>,
+    /// What has a name that fits, and is neither a file nor a folder: a pipe, or a link that leads nowhere.
+    no_file: Vec<PathBuf>,
+    /// What could not be looked at, as on a disk that is away, and why.
+    unknown: Option<(PathBuf, io::Error)>,
 }
 
 impl GlobSearch {
     fn files_of(mut self, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
+        if let Some((path, error)) = self.unknown {
+            let message = format!("the glob {} cannot be followed: {}: {error}", quoted(glob), path.display());
+            return Err(Nothing::Unknown(message, "a folder that Serin's user may read".to_owned()));
+        }
         self.found.sort();
         self.found.dedup();
         if self.found.is_empty() {
@@ -106,18 +114,27 @@ impl GlobSearch {
         match path.metadata() {
             Ok(found) if found.is_file() => self.found.push(path),
             Ok(found) if found.is_dir() => {}
-            Err(error) if is_absent(&error) && path.symlink_metadata().is_err() => {}
-            Ok(_) | Err(_) => self.unreadable.push(path),
+            Ok(_) => self.no_file.push(path),
+            Err(error) if is_absent(&error) && path.symlink_metadata().is_ok() => self.no_file.push(path),
+            Err(error) => self.unknown_unless_absent(&path, error),
         }
     }
 
     /// Whether it is a folder, through links.
     fn is_folder(&mut self, path: &Path) -> bool {
-        let found = path.metadata();
-        if found.as_ref().is_err_and(|error| !is_absent(error)) {
-            self.unreadable.push(path.to_owned());
+        match path.metadata() {
+            Ok(found) => found.is_dir(),
+            Err(error) => {
+                self.unknown_unless_absent(path, error);
+                false
+            }
         }
-        found.is_ok_and(|found| found.is_dir())
+    }
+
+    fn unknown_unless_absent(&mut self, path: &Path, error: io::Error) {
+        if !is_absent(&error) {
+            self.unknown = Some((path.to_owned(), error));
+        }
     }
 
     fn descend(&mut self, folder: &Path, names: &[&str], last: &str) {
@@ -163,18 +180,18 @@ impl GlobSearch {
     fn matching(&mut self, folder: &Path, pattern: &str) -> Vec<String> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let mut found = Vec::new();
-        let entries = std::fs::read_dir(folder);
-        if entries.as_ref().is_err_and(|error| !is_absent(error)) {
-            self.unreadable.push(folder.to_owned());
-        }
+        let entries = std::fs::read_dir(folder).map_err(|error| self.unknown_unless_absent(folder, error));
         for entry in entries.into_iter().flatten() {
             if self.left == 0 {
                 break;
             }
             self.left -= 1;
-            let Ok(entry) = entry else {
-                self.unreadable.push(folder.to_owned());
-                break;
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.unknown = Some((folder.to_owned(), error));
+                    break;
+                }
             };
             let Ok(name) = entry.file_name().into_string() else { continue };
             if fits(pattern, &name) {
@@ -212,6 +229,12 @@ mod tests {
             assert!(why.contains("b.json is there and is no file that can be read"), "{why}");
         }
         assert_eq!(expand(folder.path(), "*.json"), Ok(found), "what is included may be on its way out");
+        // What cannot be looked at is no absence to anybody; a link in a circle stands for a disk that is away.
+        std::os::unix::fs::symlink("d", folder.path().join("d")).unwrap();
+        for glob in ["d/*.json", "d/a.json", "*/a.json", "?"] {
+            assert!(matches!(expand(folder.path(), glob), Err(Nothing::Unknown(..))), "{glob}");
+            assert!(files(folder.path(), glob).unwrap_err().contains("cannot be followed"), "{glob}");
+        }
     }
 
     #[test]

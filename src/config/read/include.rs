@@ -149,7 +149,9 @@ impl Gatherer<'_> {
         for (nth, glob) in named.globs.iter().enumerate().take(GLOBS_MAX) {
             let folder = path.parent().unwrap_or(Path::new(""));
             let said = match glob::expand(folder, glob) {
-                Err(Nothing::ValueShape(message, mend)) => Some((message, mend, false)),
+                Err(Nothing::ValueShape(message, mend) | Nothing::Unknown(message, mend)) => {
+                    Some((message, mend, false))
+                }
                 Err(Nothing::NotThere(message, mend)) => Some((message, mend, glob::is_pattern(glob))),
                 Ok(_) if depth > DEPTH_MAX => Some((
                     format!("files include one another over more than {DEPTH_MAX} steps"),
