@@ -31,7 +31,7 @@ use crate::daemon::{drills, heartbeat, janitor, kept_lists, permits, queue_metri
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
-use crate::domain::action::Action;
+use crate::domain::action::{Action, WAITING_MAX};
 use crate::domain::bunching;
 use crate::domain::fleet::Retention;
 use crate::live::banner::Banner;
@@ -46,8 +46,6 @@ use crate::web::serve::{answer_by, serve};
 use crate::web::starting;
 use crate::web::state::{self, WebState};
 
-/// People's wishes waiting for the scheduler.
-const ACTIONS_MAX: usize = 64;
 /// How long what is in flight gets to end. Whoever stops us kills us after a while (`docker stop` after ten seconds), and
 /// a try at a receiver that hangs takes as long; what is cut off here is sent again after the next start.
 const ENDING_MAX: Duration = Duration::from_secs(6);
@@ -164,7 +162,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     if let Some(aside) = aside {
         tell_of_lost_history(&context, &aside);
     }
-    let (owner, actions) = mpsc::channel(ACTIONS_MAX);
+    let (owner, actions) = mpsc::channel(WAITING_MAX);
     context.live.metrics().file_in_force(reload::note(&fleet, Utc::now()));
     let mut web = WebState::new(
         Arc::clone(&context.live),

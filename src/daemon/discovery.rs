@@ -2,7 +2,7 @@
 //! which the loop of the file then reads as any other.
 //!
 //! - What a list cannot say is no end of anything: while it cannot be read, or says nonsense, the last good one counts.
-//! - The file is the memory. A start goes on with it, whether the list can be read or not.
+//! - The file is the memory, and the database has its text: a start goes on with that, whether the list can be read or not.
 //! - A list is hostile: bounded, its texts are texts, and each of its servers passes `hosts` and the guard of private networks.
 
 mod at_most;
@@ -236,7 +236,8 @@ impl Discovery {
     fn look_at_force(&self, force: &InForce, known: &mut Known) {
         let (watched, gone) =
             force.lists.get(&known.source.id).map(|list| (list.count, list.gone.clone())).unwrap_or_default();
-        let left_out = force.fleet.discovery.left_out.get(&known.source.id).cloned().unwrap_or_default();
+        let nothing = LeftOut::default();
+        let left_out = force.fleet.discovery.left_out.get(&known.source.id).unwrap_or(&nothing);
         let view = &mut known.view;
         (view.watched, view.gone, view.left_out) = (watched, gone, left_out.count);
         view.refused = left_out.named.iter().chain(&known.refused.named).take(LeftOut::NAMED_MAX).cloned().collect();
@@ -305,8 +306,12 @@ impl Discovery {
     /// Has nothing kept of a source that is declared no more: where it is again, what was listed once is no news. Its file is
     /// removed where it is ours.
     async fn forget(&self, source: &str, path: PathBuf, text: &str) {
-        let is_ours = read_bytes(&path, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes());
-        if let Err(error) = if is_ours { std::fs::remove_file(path) } else { Ok(()) } {
+        let text = text.to_owned();
+        let removed = tokio::task::spawn_blocking(move || {
+            let is_ours = read_bytes(&path, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == text.as_bytes());
+            if is_ours { std::fs::remove_file(path) } else { Ok(()) }
+        });
+        if let Err(error) = removed.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
             tracing::warn!(source, %error, "the kept list of a source that is declared no more cannot be removed");
         }
         let now = Utc::now();

@@ -161,8 +161,10 @@ impl GlobSearch {
         }
         for name in self.matching(folder, "*") {
             let path = folder.join(name);
-            if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
-                self.at_any_depth(&path, rest, last, deep - 1);
+            match path.symlink_metadata() {
+                Ok(found) if found.is_dir() => self.at_any_depth(&path, rest, last, deep - 1),
+                Ok(_) => {}
+                Err(error) => self.unknown_unless_absent(&path, error),
             }
         }
     }

@@ -15,19 +15,15 @@ pub(in crate::store) async fn ask(connection: &mut SqliteConnection, action: &Ac
     if usize::try_from(waiting).is_ok_and(|waiting| waiting >= WAITING_MAX) {
         return Ok(false);
     }
-    write(connection, action, None).await?;
+    write(connection, action).await?;
     Ok(true)
 }
 
-/// Writes down what somebody asked for; `applied_at`: when it was done, none: it waits.
-pub(in crate::store) async fn write(
-    connection: &mut SqliteConnection,
-    action: &Action,
-    applied_at: Option<DateTime<Utc>>,
-) -> Result<(), sqlx::Error> {
+/// Writes down what somebody asked for, which waits from now on.
+pub(in crate::store) async fn write(connection: &mut SqliteConnection, action: &Action) -> Result<(), sqlx::Error> {
     let (word, subject) = action.asked.written();
     sqlx::query(
-        "INSERT INTO actions (id, at, actor, action, subject, monitor, applied_at) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+        "INSERT INTO actions (id, at, actor, action, subject, monitor) VALUES ($1, $2, $3, $4, $5, $6) \
          ON CONFLICT (id) DO NOTHING",
     )
     .bind(&action.id)
@@ -36,7 +32,6 @@ pub(in crate::store) async fn write(
     .bind(word)
     .bind(subject)
     .bind(action.monitor.as_str())
-    .bind(applied_at.map(|at| at.timestamp_micros()))
     .execute(connection)
     .await?;
     Ok(())

@@ -213,7 +213,7 @@ async fn claimed(
         .await?;
     let asked = Asked::Claimed { incident: incident.to_owned(), is_taken };
     let (id, monitor, actor) = (new_id(now), MonitorId::new(&monitor), actor.to_owned());
-    actions::write(connection, &Action { id, monitor, actor, at: now, asked }, None).await
+    actions::write(connection, &Action { id, monitor, actor, at: now, asked }).await
 }
 
 /// A line of an incident's timeline that a person left.
