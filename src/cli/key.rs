@@ -178,7 +178,8 @@ pub(crate) async fn audit(args: AuditArgs) -> anyhow::Result<ExitCode> {
 /// One line of the audit log.
 fn asked(line: &Value) -> String {
     let text = |what: &str| line[what].as_str().unwrap_or_default();
-    format!("{}  {}  {} ({}): {}", at(&line["at"]), line["status"], text("who"), text("source"), text("action"))
+    let status = line["status"].as_u64().map_or("---".to_owned(), |status| status.to_string());
+    format!("{}  {status}  {} ({}): {}", at(&line["at"]), text("who"), text("source"), text("action"))
 }
 
 #[cfg(test)]

@@ -15,6 +15,6 @@ pub struct AuditLine {
     pub source: String,
     /// Method and path, such as `POST /silences`.
     pub action: String,
-    /// The HTTP status of the answer.
-    pub status: u16,
+    /// The HTTP status of the answer; none while there is none, or where Serin ended before there was one.
+    pub status: Option<u16>,
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::domain::audit::AuditLine;
 use crate::store::read::keys::AUDIT_PAGE;
 use crate::web::problem::Problem;
-use crate::web::state::WebState;
+use crate::web::state::{Away, WebState};
 
 /// Characters of an address that are kept.
 const ACTION_CHARS_MAX: usize = 300;
@@ -36,8 +36,8 @@ struct AuditBody {
     source: String,
     /// Such as `POST /api/v1/silences`.
     action: String,
-    /// The HTTP status of the answer.
-    status: u16,
+    /// The HTTP status of the answer; null while there is none, or where Serin ended before there was one.
+    status: Option<u16>,
 }
 
 /// Where to go on.
@@ -47,15 +47,38 @@ pub(crate) struct AuditQuery {
     before: Option<String>,
 }
 
-/// Notes an action, in the log and in the database; it is there before whoever asked is answered.
-pub(crate) async fn note(state: &WebState, (who, from): (&str, IpAddr), action: &str, status: StatusCode) {
-    let action: String = action.chars().take(ACTION_CHARS_MAX).collect();
-    let (source, status) = (from.to_string(), status.as_u16());
-    tracing::info!(who, source, action, status, "asked for");
-    let line =
-        AuditLine { id: Uuid::now_v7().to_string(), at: Utc::now(), who: who.to_owned(), source, action, status };
+/// Notes what is asked for before it is done: what is not on record is not done.
+///
+/// # Errors
+/// Where the database does not answer.
+pub(crate) async fn begin(state: &WebState, (who, from): (&str, IpAddr), action: &str) -> Result<AuditLine, Away> {
+    let line = asked(who, from, action);
+    state.ask(state.store.audit(line.clone())).await.map(|()| line)
+}
+
+/// Notes what was answered; it is there before whoever asked is.
+pub(crate) async fn end(state: &WebState, mut line: AuditLine, status: StatusCode) {
+    line.status = Some(status.as_u16());
+    let AuditLine { who, source, action, .. } = &line;
+    tracing::info!(who, source, action, status = status.as_u16(), "asked for");
     // Where the database is away the log has it, and `ask` says so there.
     let _noted = state.ask(state.store.audit(line)).await;
+}
+
+/// Notes what is over already, in the log and in the database.
+pub(crate) async fn note(state: &WebState, (who, from): (&str, IpAddr), action: &str, status: StatusCode) {
+    end(state, asked(who, from, action), status).await;
+}
+
+fn asked(who: &str, from: IpAddr, action: &str) -> AuditLine {
+    AuditLine {
+        id: Uuid::now_v7().to_string(),
+        at: Utc::now(),
+        who: who.to_owned(),
+        source: from.to_string(),
+        action: action.chars().take(ACTION_CHARS_MAX).collect(),
+        status: None,
+    }
 }
 
 /// `GET /api/v1/audit`.

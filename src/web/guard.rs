@@ -75,10 +75,14 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
     if !acts || wanted <= Some(Role::Read) {
         return next.run(request).await;
     }
-    // Of a life of its own: whoever asked may be gone before it is done, and it is noted all the same.
+    let Ok(asked) = audit::begin(&state, (&who, from), &action).await else {
+        let why = "nothing is done that cannot be noted, and the database does not answer; try again in a moment";
+        return refuse(&request, StatusCode::SERVICE_UNAVAILABLE, why);
+    };
+    // Of a life of its own: whoever asked may be gone before it is done, and what came of it is noted all the same.
     let acting = tokio::spawn(async move {
         let answer = next.run(request).await;
-        audit::note(&state, (&who, from), &action, answer.status()).await;
+        audit::end(&state, asked, answer.status()).await;
         answer
     });
     acting.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use serin::domain::fleet::Fleet;
 use serin::domain::fleet_files::FleetFiles;
 use serin::domain::sign_in::SignIn;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::fixture::{self, Running};
 use crate::forging::Forger;
@@ -354,4 +356,41 @@ async fn where_nobody_signs_in_nobody_needs_a_key() {
     let answer = ask(&running, Method::POST, "/api/v1/keys").json(&wanted).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::CONFLICT);
     assert!(answer.text().await.unwrap().contains("declare serin.token first"));
+}
+
+/// A reader of the audit log finds what is being done, and nothing is done that cannot be found there.
+#[tokio::test]
+async fn an_action_is_on_record_before_it_is_done() {
+    let running = fixture::varied_behind(Some(TOKEN)).await;
+    let last = async || {
+        let log = ask(&running, Method::GET, "/api/v1/audit").bearer_auth(TOKEN).send().await.unwrap();
+        log.json::<Value>().await.unwrap()["lines"][0].clone()
+    };
+    // Its body is announced, and comes when we say so.
+    let wanted = json!({ "name": "wall", "role": "read", "seconds": 60, "actor": "ada" }).to_string();
+    let host = running.url.trim_start_matches("http://");
+    let head = format!(
+        "POST /api/v1/keys HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {TOKEN}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        wanted.len()
+    );
+    let mut asking = TcpStream::connect(host).await.unwrap();
+    asking.write_all(head.as_bytes()).await.unwrap();
+    let mut line = last().await;
+    while line.is_null() {
+        tokio::task::yield_now().await;
+        line = last().await;
+    }
+    assert_eq!((&line["action"], &line["status"]), (&json!("POST /api/v1/keys"), &Value::Null), "{line}");
+    asking.write_all(wanted.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    asking.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let answered = last().await;
+    assert_eq!((&answered["id"], &answered["status"]), (&line["id"], &json!(201)), "the same line: {answered}");
+
+    running.store.close().await;
+    let recheck = ask(&running, Method::POST, "/monitors/docs/recheck").bearer_auth(TOKEN).send().await.unwrap();
+    assert_eq!(recheck.status(), StatusCode::SERVICE_UNAVAILABLE, "a look would need no row of its own");
+    assert!(recheck.text().await.unwrap().contains("nothing is done that cannot be noted"));
 }

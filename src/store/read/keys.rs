@@ -62,6 +62,6 @@ fn line(row: &SqliteRow) -> Result<AuditLine, StoreError> {
         who: row.try_get(2)?,
         source: row.try_get(3)?,
         action: row.try_get(4)?,
-        status: u16::try_from(row.try_get::<i64, _>(5)?).unwrap_or_default(),
+        status: u16::try_from(row.try_get::<i64, _>(5)?).ok().filter(|status| *status > 0),
     })
 }

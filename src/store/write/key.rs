@@ -44,15 +44,20 @@ pub(in crate::store) async fn end(
     Ok(ended.rows_affected() > 0)
 }
 
+/// The status of what is not answered, or never was.
+const UNANSWERED: i64 = 0;
+
 /// See [`crate::store::Store::audit`].
 pub(in crate::store) async fn audit(connection: &mut SqliteConnection, line: &AuditLine) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO audit (id, at, who, source, action, status) VALUES ($1, $2, $3, $4, $5, $6)")
+    let put = "INSERT INTO audit (id, at, who, source, action, status) VALUES ($1, $2, $3, $4, $5, $6) \
+               ON CONFLICT (id) DO UPDATE SET status = excluded.status";
+    sqlx::query(put)
         .bind(&line.id)
         .bind(line.at.timestamp_micros())
         .bind(&line.who)
         .bind(&line.source)
         .bind(&line.action)
-        .bind(i64::from(line.status))
+        .bind(line.status.map_or(UNANSWERED, i64::from))
         .execute(connection)
         .await?;
     Ok(())
