@@ -34,6 +34,7 @@ use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::action::{Action, WAITING_MAX};
 use crate::domain::bunching;
 use crate::domain::fleet::Retention;
+use crate::domain::shard::Shards;
 use crate::live::banner::Banner;
 use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
@@ -49,6 +50,8 @@ use crate::web::state::{self, WebState};
 /// How long what is in flight gets to end. Whoever stops us kills us after a while (`docker stop` after ten seconds), and
 /// a try at a receiver that hangs takes as long; what is cut off here is sent again after the next start.
 const ENDING_MAX: Duration = Duration::from_secs(6);
+/// What this process watches: of a database on its own disk all of it.
+const WATCHED: Shards = Shards::ALL;
 /// Open files where the system tells no limit.
 const FILES_ASSUMED: u64 = 1024;
 /// Open files beyond which more are of no use to us, so that a hard limit of a billion is not asked for.
@@ -137,6 +140,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         database: &loaded.settings.database,
         set_aside_damaged: options.set_aside_damaged,
         fleet: &fleet,
+        shards: WATCHED,
         files: &source.files(),
     };
     let begun = if put_back.is_some() { wanted.begin(waiting).await? } else { None };
@@ -149,6 +153,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let quiets = Arc::new(Quiets::default());
     let silences = quiet_loop::begin(&quiets, &store, &fleet, Utc::now()).await.context("silences cannot be read")?;
     let context = LoopContext {
+        shards: WATCHED,
         store: store.clone(),
         prober: Arc::new(Prober::new(fleet.monitors.len().max(256))),
         live,
@@ -398,7 +403,7 @@ fn beat_threads(beats_per_second: f64, cores: usize) -> usize {
 /// Where the store does not answer.
 pub async fn maintain(store: &Store, now: DateTime<Utc>) -> Result<(), StoreError> {
     let mut plan = janitor::JanitorPlan::default();
-    while janitor::turn(store, &mut plan, Retention::default(), now).await? {}
+    while janitor::turn(store, &mut plan, (&Shards::ALL, Retention::default()), now).await? {}
     Ok(())
 }
 

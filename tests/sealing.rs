@@ -14,6 +14,7 @@ use serin::domain::monitor::MonitorId;
 use serin::domain::observation::Stage;
 use serin::domain::outcome::Verdict;
 use serin::domain::reason::FailureReason;
+use serin::domain::shard::{Shard, Shards};
 use serin::store::Store;
 use serin::store::read::history::Since;
 use serin::store::values::change_set::{AskRow, BeatRow, ChangeSet, StageTimes};
@@ -112,7 +113,7 @@ async fn watch(store: &Store, monitors: &[&str], minutes: impl Iterator<Item = i
 /// Lets the janitor work until it has nothing to do.
 async fn tidy(store: &Store, now: DateTime<Utc>) {
     let mut plan = JanitorPlan::default();
-    while turn(store, &mut plan, Retention::default(), now).await.expect("a turn") {}
+    while turn(store, &mut plan, (&Shards::ALL, Retention::default()), now).await.expect("a turn") {}
 }
 
 /// What a pack keeps of a beat: moments to the hundredth of a second, durations by their step; of lists, their sources.
@@ -256,9 +257,9 @@ async fn an_hour_that_is_being_sealed_is_seen_once() {
     let place = Place::new();
     let store = Store::open(&place.path()).await.expect("it opens");
     watch(&store, &["a", "b"], 0..60).await;
-    store.begin_sealing(at(60)).await.expect("begun");
+    store.begin_sealing(&Shards::ALL, at(60)).await.expect("begun");
     let a = MonitorId::new("a");
-    let read = store.to_seal(at(0), (&a, &a)).await.expect("read");
+    let read = store.to_seal(&Shards::ALL, at(0), (&a, &a)).await.expect("read");
     store.seal(at(0), read).await.expect("sealed");
     assert_eq!(rows(&place.path(), "beat_packs").await, 1, "the pack is there, and not the truth yet");
     let seen = (past(&store, "a").await.len(), past(&store, "b").await.len());
@@ -266,6 +267,70 @@ async fn an_hour_that_is_being_sealed_is_seen_once() {
     let hours = store.hours(&MonitorId::new("a"), at(0), at(60)).await.expect("hours");
     let tools = hours[0].1.histograms.iter().find(|(series, _)| series.stage == Stage::Tools).expect("tools").1;
     assert_eq!(Latencies::from(tools).count(), 60, "and no call is counted twice");
+    store.close().await;
+}
+
+/// What is read of the whole fleet, as a start and as pages read it, whether it lies in rows or in packs.
+async fn told(store: &Store) -> Vec<String> {
+    let asks = store.recent_asks(at(0), Whose::Everybodys).await.expect("asks");
+    let moment = |at: DateTime<Utc>| at.timestamp_millis() / 10;
+    let mut lines: Vec<String> = asks
+        .iter()
+        .map(|ask| format!("{} {} {} {}", ask.monitor, ask.canary, ask.verdict, moment(ask.started_at)))
+        .collect();
+    for (monitor, hours) in store.coverage(at(0), Whose::Everybodys).await.expect("coverage") {
+        lines.push(format!("{monitor} {hours:?}"));
+    }
+    for (monitor, strip) in store.recent_beats(at(0), Whose::Everybodys).await.expect("strips") {
+        lines.extend(strip.iter().map(|mark| format!("{monitor} {:?} {}", mark.verdict, moment(mark.at))));
+    }
+    for monitor in ["a", "b"] {
+        lines.extend(kept(&past(store, monitor).await));
+    }
+    lines.sort();
+    lines
+}
+
+#[track_caller]
+fn same(before: &[String], now: &[String], sentence: &str) {
+    let missing = before.iter().filter(|line| !now.contains(line)).collect::<Vec<_>>();
+    let new = now.iter().filter(|line| !before.contains(line)).collect::<Vec<_>>();
+    assert!(before == now, "{sentence}: missing {missing:#?}, new {new:#?} of {} and {}", before.len(), now.len());
+}
+
+#[tokio::test]
+async fn each_shard_is_sealed_at_its_own_pace_and_everything_is_read_once() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    watch(&store, &["a", "b"], (0..200).filter(|minute| !(30..32).contains(minute))).await;
+    let of_a: Shards = [Shard::of("a")].into_iter().collect();
+    let others: Shards = Shards::ALL.iter().filter(|shard| !of_a.has(*shard)).collect();
+    let sealed = async |store: &Store, shards: &Shards| {
+        let mut plan = JanitorPlan::default();
+        while turn(store, &mut plan, (shards, Retention::default()), at(200)).await.expect("a turn") {}
+        (rows(&place.path(), "beats").await, rows(&place.path(), "beat_packs").await)
+    };
+
+    let before = told(&store).await;
+    assert_eq!(sealed(&store, &of_a).await, (396, 3), "one has its packs, and nothing is swept before all have theirs");
+    same(&before, &told(&store).await, "one's packs are read, and the other's rows");
+    let both = [MonitorId::new("a"), MonitorId::new("b")];
+    let answers = store.hour_answers(&both, at(0), at(200)).await.expect("answers");
+    assert_eq!((answers[&both[0]].len(), answers.get(&both[1])), (3, None), "and only sealed hours are counted");
+
+    watch(&store, &["a", "b"], 30..32).await;
+    assert_eq!(rows(&place.path(), "late_beats").await, 2, "what comes now is late where its hour is sealed");
+    assert_eq!((past(&store, "a").await.len(), past(&store, "b").await.len()), (200, 200));
+    let before = told(&store).await;
+    store.close().await;
+    let store = Store::open(&place.path()).await.expect("it opens again");
+    same(&before, &told(&store).await, "a start finds the same");
+
+    assert_eq!(sealed(&store, &others).await, (2 * 20 + 2, 6), "what all have packs of is swept");
+    assert_eq!(rows(&place.path(), "late_beats").await, 2, "and what is another's to join waits for it");
+    same(&before, &told(&store).await, "what is late is read beside its pack");
+    assert_eq!(sealed(&store, &of_a).await, (2 * 20, 6), "until it has joined");
+    same(&before, &told(&store).await, "and as part of it");
     store.close().await;
 }
 
@@ -423,9 +488,9 @@ async fn packs_outlive_a_short_retention_until_their_day_is_rolled_up() {
     watch(&store, &["a"], 0..120).await;
     let mut plan = JanitorPlan::default();
     let short = Retention { beats: TimeDelta::hours(1), ..Retention::default() };
-    while turn(&store, &mut plan, short, at(20 * 60)).await.expect("a turn") {}
+    while turn(&store, &mut plan, (&Shards::ALL, short), at(20 * 60)).await.expect("a turn") {}
     assert_eq!(rows(&place.path(), "beat_packs").await, 2, "their day has no row yet");
-    while turn(&store, &mut plan, short, at(50 * 60)).await.expect("a turn") {}
+    while turn(&store, &mut plan, (&Shards::ALL, short), at(50 * 60)).await.expect("a turn") {}
     assert_eq!((rows(&place.path(), "beat_packs").await, rows(&place.path(), "days").await), (0, 1), "now it has");
     store.close().await;
 }
@@ -470,7 +535,7 @@ async fn before_the_first_beat_there_is_an_end_to_the_work() {
     let now = at(0) + TimeDelta::nanoseconds(999);
     let mut plan = JanitorPlan::default();
     let mut turns = 0;
-    while turns < 1_000 && turn(&store, &mut plan, Retention::default(), now).await.expect("a turn") {
+    while turns < 1_000 && turn(&store, &mut plan, (&Shards::ALL, Retention::default()), now).await.expect("a turn") {
         turns += 1;
     }
     assert!(turns < 100, "a day's forgetting is a few steps, and then it rests: {turns} turns");
@@ -557,7 +622,10 @@ async fn seal_until_killed() {
             tokio::spawn(async move { serin::store::file::backup::write(&path, &backup, true).await })
         });
         for _ in 0..3 {
-            more = more && turn(&store, &mut plan, Retention::default(), at(26 * 60 + 20)).await.expect("a turn");
+            more = more
+                && turn(&store, &mut plan, (&Shards::ALL, Retention::default()), at(26 * 60 + 20))
+                    .await
+                    .expect("a turn");
             println!("step");
         }
         if let Some(copying) = copying {

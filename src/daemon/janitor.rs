@@ -13,9 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::loop_context::LoopContext;
 use crate::domain::fleet::Retention;
 use crate::domain::monitor::MonitorId;
+use crate::domain::shard::Shards;
 use crate::store::Store;
 use crate::store::StoreError;
-use crate::store::packed::packs::{Sealing, hour_of};
+use crate::store::packed::packs::hour_of;
+use crate::store::packed::sealing::Sealing;
 use crate::store::write::retain::Retained;
 use crate::store::write::seal::{GRACE, Owned};
 
@@ -49,9 +51,10 @@ pub struct JanitorPlan {
     forgot_at: Option<DateTime<Utc>>,
 }
 
-/// An hour whose packs are being written.
+/// An hour of some shards whose packs are being written.
 #[derive(Debug)]
 struct SealedHour {
+    shards: Shards,
     at: DateTime<Utc>,
     /// Whose beats are still to be read, by id, and how many those are.
     left: Vec<(MonitorId, usize)>,
@@ -62,10 +65,10 @@ struct SealedHour {
 }
 
 impl SealedHour {
-    async fn begin(store: &Store, at: DateTime<Utc>) -> Result<Self, StoreError> {
-        let left = store.monitors_with_rows(at).await?;
+    async fn begin(store: &Store, shards: Shards, at: DateTime<Utc>) -> Result<Self, StoreError> {
+        let left = store.monitors_with_rows(&shards, at).await?;
         let beats: usize = left.iter().map(|(_, beats)| beats).sum();
-        Ok(Self { at, left, at_once: READ_AT_ONCE.max(beats / READINGS), read: Vec::new() })
+        Ok(Self { shards, at, left, at_once: READ_AT_ONCE.max(beats / READINGS), read: Vec::new() })
     }
 
     /// Reads or writes some of it; false where nothing is left.
@@ -74,7 +77,7 @@ impl SealedHour {
             let some = most(&self.left, (usize::MAX, self.at_once), |(_, beats)| *beats);
             let some = self.left.split_off(self.left.len() - some);
             let (Some((first, _)), Some((last, _))) = (some.first(), some.last()) else { return Ok(false) };
-            self.read = store.to_seal(self.at, (first, last)).await?;
+            self.read = store.to_seal(&self.shards, self.at, (first, last)).await?;
         } else {
             let some = most(&self.read, SEALED_AT_ONCE, |owned| owned.beats.len());
             let some = self.read.split_off(self.read.len() - some);
@@ -124,7 +127,7 @@ pub async fn run(context: LoopContext, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let (started, now) = (Instant::now(), Utc::now());
         let retention = context.fleet.borrow().retention;
-        let pause = match turn(&context.store, &mut plan, retention, now).await {
+        let pause = match turn(&context.store, &mut plan, (&context.shards, retention), now).await {
             Ok(true) => started.elapsed().clamp(*REST.start(), *REST.end()),
             Ok(false) => LOOK_EVERY,
             // Where the store does not answer, the beats say so; nothing is lost by waiting.
@@ -147,14 +150,14 @@ pub async fn run(context: LoopContext, shutdown: CancellationToken) {
 pub async fn turn(
     store: &Store,
     plan: &mut JanitorPlan,
-    retention: Retention,
+    (shards, retention): (&Shards, Retention),
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    if store.join_late(now).await? {
+    if store.join_late(shards, now).await? {
         return Ok(true);
     }
     let sealing = store.sealing().await?;
-    Ok(seal(store, plan, &sealing, now).await?
+    Ok(seal(store, plan, (shards, &sealing), now).await?
         || sweep(store, &sealing).await?
         || roll(store, plan, &sealing).await?
         || forget(store, plan, &sealing, retention, now).await?)
@@ -163,43 +166,45 @@ pub async fn turn(
 async fn seal(
     store: &Store,
     plan: &mut JanitorPlan,
-    sealing: &Sealing,
+    (shards, sealing): (&Shards, &Sealing),
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let hour = sealing.begun_until - TimeDelta::hours(1);
-    if sealing.begun_until > sealing.sealed_until {
+    if let Some((until, some)) = sealing.begun(shards) {
+        let hour = until - TimeDelta::hours(1);
         // Where a step fails, the hour is begun again.
-        let mut begun = match plan.sealing.take().filter(|begun| begun.at == hour) {
+        let mut begun = match plan.sealing.take().filter(|begun| (begun.at, begun.shards) == (hour, some)) {
             Some(begun) => begun,
-            None => SealedHour::begin(store, hour).await?,
+            None => SealedHour::begin(store, some, hour).await?,
         };
         if begun.step(store).await? {
             plan.sealing = Some(begun);
         } else {
-            store.sealed(sealing.begun_until).await?;
+            store.sealed(&some, until).await?;
         }
         return Ok(true);
     }
+    // Shards that are equally far go on together: all of them, mostly.
+    let Some((sealed_until, some)) = sealing.furthest_behind(shards) else { return Ok(false) };
     let over = hour_of(now - GRACE);
-    let next = match store.oldest_unsealed_hour(sealing).await? {
+    let next = match store.oldest_unsealed_hour(sealed_until).await? {
         Some(oldest) => oldest + TimeDelta::hours(1),
         // Nothing was seen since: the hours go by without packs.
         None => over,
     };
-    if next > over || next <= sealing.sealed_until {
+    if next > over || next <= sealed_until {
         return Ok(false);
     }
-    store.begin_sealing(next).await?;
+    store.begin_sealing(&some, next).await?;
     Ok(true)
 }
 
 async fn sweep(store: &Store, sealing: &Sealing) -> Result<bool, StoreError> {
-    Ok(sealing.swept_until < sealing.sealed_until && store.sweep().await?)
+    Ok(sealing.swept_until < sealing.first_sealed && store.sweep().await?)
 }
 
 async fn roll(store: &Store, plan: &mut JanitorPlan, sealing: &Sealing) -> Result<bool, StoreError> {
     let Some(day) = store.next_day_to_roll(sealing).await? else { return Ok(false) };
-    if day + TimeDelta::days(1) > sealing.sealed_until {
+    if day + TimeDelta::days(1) > sealing.first_sealed {
         return Ok(false);
     }
     let after = plan.rolling.filter(|(rolling, _)| *rolling == day).map_or(0, |(_, after)| after);

@@ -30,6 +30,7 @@ use crate::domain::reason::FailureReason;
 use crate::domain::recent_beats::RecentBeats;
 use crate::domain::restart::RestartMarks;
 use crate::domain::secret::{Address, Secret};
+use crate::domain::shard::Shards;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::live::state::HourMark;
 use crate::store::Store;
@@ -44,7 +45,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// A canary's own streak is kept under this prefix of the quality signal's subject; of its way to a leak, see [`LEAK`].
 const CANARY: &str = "canary:";
 
-/// A runtime for every monitor of the fleet, and for every other that still has something open.
+/// A runtime for every monitor of the fleet that belongs to these shards, and for every other that still has something open.
 ///
 /// # Errors
 /// Where the store cannot be read.
@@ -52,15 +53,19 @@ pub(crate) async fn runtimes(
     store: &Store,
     fleet: &Fleet,
     files: &FleetFiles,
+    shards: &Shards,
     now: DateTime<Utc>,
 ) -> Result<Vec<MonitorRuntime>, StoreError> {
     let first_seen = store.config_loaded(fleet, files, now).await?;
-    let mut runtimes = new(&fleet.monitors, &first_seen, now);
-    for incident in store.open_incidents().await? {
+    let ours = fleet.monitors.iter().filter(|monitor| shards.hold(&monitor.id));
+    let mut runtimes = new(ours, &first_seen, now);
+    for incident in store.open_incidents().await?.into_iter().filter(|incident| shards.hold(&incident.monitor)) {
         let left = |id: &MonitorId| MonitorRuntime::new(Arc::new(departed(id)), now);
         runtimes.entry(incident.monitor).or_insert_with_key(left);
     }
-    restored(store, runtimes, Whose::Everybodys, now).await
+    let ids: Vec<MonitorId> = runtimes.keys().cloned().collect();
+    let whose = if *shards == Shards::ALL { Whose::Everybodys } else { Whose::Of(&ids) };
+    restored(store, runtimes, whose, now).await
 }
 
 /// A runtime for each of these monitors, which a fleet in force has and nobody has looked at since it was last removed, if ever.
@@ -74,11 +79,11 @@ pub(crate) async fn returned(
 ) -> Result<Vec<MonitorRuntime>, StoreError> {
     let ids: Vec<MonitorId> = monitors.iter().map(|monitor| monitor.id.clone()).collect();
     let first_seen = store.first_seens(Whose::Of(&ids)).await?;
-    restored(store, new(monitors, &first_seen, now), Whose::Of(&ids), now).await
+    restored(store, new(monitors.iter(), &first_seen, now), Whose::Of(&ids), now).await
 }
 
-fn new(
-    monitors: &[Arc<Monitor>],
+fn new<'m>(
+    monitors: impl Iterator<Item = &'m Arc<Monitor>>,
     first_seen: &HashMap<MonitorId, DateTime<Utc>>,
     now: DateTime<Utc>,
 ) -> HashMap<MonitorId, MonitorRuntime> {
@@ -87,7 +92,7 @@ fn new(
         runtime.history.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
         (monitor.id.clone(), runtime)
     };
-    monitors.iter().map(new).collect()
+    monitors.map(new).collect()
 }
 
 async fn restored(
@@ -326,72 +331,4 @@ fn departed(id: &MonitorId) -> Monitor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::daemon::loop_context::LoopContext;
-    use crate::daemon::rows::changed_signals;
-    use crate::domain::monitor_state::MonitorState;
-    use crate::store::values::change_set::ChangeSet;
-
-    #[tokio::test]
-    async fn what_canaries_have_shown_is_remembered() {
-        let now = Utc::now();
-        let address = Address { shown: String::new(), resolved: Secret::new("") };
-        let monitor = Arc::new(Monitor::undeclared("docs", address));
-        let fleet = Fleet { monitors: vec![Arc::clone(&monitor)], ..Fleet::default() };
-        let folder = tempfile::tempdir().unwrap();
-        let context = LoopContext::idle(folder.path(), fleet.clone()).await;
-        let before = MonitorRuntime::new(Arc::clone(&monitor), now);
-        let mut record = TrackRecord::default();
-        record.right(5_000);
-        record.blips.ended(2);
-        let mut next = MonitorState::clone(&before.state);
-        next.restore_track_record(record.clone(), &monitor);
-        let signals = changed_signals(&before, &next);
-        context.store.commit(Box::new(ChangeSet { signals, ..ChangeSet::default() })).await.unwrap();
-        let resumed = runtimes(&context.store, &fleet, &FleetFiles::default(), now).await.unwrap();
-        assert_eq!(*resumed[0].state.track_record(), record);
-        assert_eq!(
-            resumed[0].state.signal(Signal::Quality).phase,
-            Phase::Quiet,
-            "and no signal stands otherwise for it"
-        );
-        let mut little = record.clone();
-        little.right(1);
-        next.restore_track_record(little, &monitor);
-        assert_eq!(changed_signals(&resumed[0], &next), [], "a right answer more is not worth a row");
-    }
-
-    #[tokio::test]
-    async fn a_canary_that_leaked_is_remembered_beside_what_it_answers_until_it_leaks_no_more() {
-        let now = Utc::now();
-        let address = Address { shown: String::new(), resolved: Secret::new("") };
-        let monitor = Arc::new(Monitor::undeclared("docs", address));
-        let fleet = Fleet { monitors: vec![Arc::clone(&monitor)], ..Fleet::default() };
-        let folder = tempfile::tempdir().unwrap();
-        let context = LoopContext::idle(folder.path(), fleet.clone()).await;
-        let mut before = MonitorRuntime::new(monitor, now);
-        let pending = SignalState { phase: Phase::Pending, streak: 1, ..SignalState::quiet(now) };
-        let leak = Some(Box::new(SignalState { phase: Phase::Open, ..SignalState::quiet(now) }));
-        let rows = [
-            ("both", pending.clone(), leak.clone()),
-            ("the leak alone", SignalState::quiet(now), leak),
-            ("neither", SignalState::quiet(now), None),
-            ("an answer alone", pending, None),
-        ];
-        for (sentence, state, leak) in rows {
-            let mut next = MonitorState::clone(&before.state);
-            next.canaries.insert("a", CanaryState { state, leak, ..CanaryState::new("h", now) });
-            let signals = changed_signals(&before, &next);
-            context.store.commit(Box::new(ChangeSet { signals, ..ChangeSet::default() })).await.unwrap();
-            let resumed = runtimes(&context.store, &fleet, &FleetFiles::default(), now).await.unwrap();
-            let of = |state: &MonitorState| {
-                let canary = state.canaries.get("a");
-                canary.map(|canary| (canary.state.phase, canary.leak.as_ref().map(|leak| leak.phase)))
-            };
-            let expected = of(&next).filter(|known| *known != (Phase::Quiet, None));
-            assert_eq!(of(&resumed[0].state), expected, "{sentence}");
-            before.state = Arc::new(next);
-        }
-    }
-}
+mod tests;

@@ -17,6 +17,7 @@ use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
+use crate::domain::shard::Shards;
 use crate::live::banner::Banner;
 use crate::live::state::{LiveState, STARTING};
 use crate::store::OpenError;
@@ -47,6 +48,8 @@ pub(crate) struct Start<'a> {
     pub set_aside_damaged: bool,
     /// The fleet that it is to remember.
     pub fleet: &'a Fleet,
+    /// What of it is watched by us.
+    pub shards: Shards,
     /// The text that declares it, as it may be shown.
     pub files: &'a FleetFiles,
 }
@@ -80,7 +83,7 @@ impl Start<'_> {
             }
             opened => opened?,
         };
-        match resume::runtimes(&store, self.fleet, self.files, Utc::now()).await {
+        match resume::runtimes(&store, self.fleet, self.files, &self.shards, Utc::now()).await {
             Ok(runtimes) => Ok((store, runtimes)),
             Err(source) => {
                 store.close().await;

@@ -16,6 +16,7 @@ pub mod search;
 pub mod near_miss;
 pub mod depends_on;
 pub mod monitor;
+pub mod shard;
 pub mod receiver;
 pub mod grouping;
 pub mod route;

@@ -11,6 +11,7 @@ use serin::domain::fleet::{Fleet, Provenance, Retention};
 use serin::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles};
 use serin::domain::incident::ResolveCause;
 use serin::domain::monitor::Monitor;
+use serin::domain::shard::Shards;
 use serin::store::Store;
 
 use crate::common::monitors::address;
@@ -35,7 +36,7 @@ fn files(more: &str) -> FleetFiles {
 
 async fn forget(store: &Store, days: i64) {
     let mut plan = JanitorPlan::default();
-    while turn(store, &mut plan, Retention::default(), at(0) + TimeDelta::days(days)).await.unwrap() {}
+    while turn(store, &mut plan, (&Shards::ALL, Retention::default()), at(0) + TimeDelta::days(days)).await.unwrap() {}
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ use crate::domain::monitor::Canary;
 use crate::domain::observation::{Harvested, Phases, Stage, Step, ToolsSeen};
 use crate::domain::pinned::{Pinned, PinnedCanary, Relation};
 use crate::domain::quality::harvest::HARVESTED;
+use crate::domain::shard::Shards;
 use crate::domain::tools::{Drift, Listing, ToolSeen};
 
 mod minutes;
@@ -285,7 +286,7 @@ impl Month {
     /// Lets the janitor seal what is over.
     async fn maintain(&self, now: DateTime<Utc>) {
         let mut plan = JanitorPlan::default();
-        while janitor::turn(&self.context.store, &mut plan, Retention::default(), now).await.unwrap() {}
+        while janitor::turn(&self.context.store, &mut plan, (&Shards::ALL, Retention::default()), now).await.unwrap() {}
     }
 
     /// Waits until everything so far is on disk.
@@ -318,7 +319,7 @@ impl Month {
     /// Another process takes over, with what the store has.
     async fn restart(&mut self, text: &str, at: DateTime<Utc>) {
         self.settle().await;
-        let all = resume::runtimes(&self.context.store, &self.fleet, &files(text), at).await.unwrap();
+        let all = resume::runtimes(&self.context.store, &self.fleet, &files(text), &Shards::ALL, at).await.unwrap();
         let declared = Arc::clone(&self.runtime.monitor);
         self.runtime = all.into_iter().find(|runtime| runtime.monitor.id == declared.id).unwrap();
         self.runtime.monitor = declared;

@@ -43,6 +43,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("nodes", include_str!("../../../migrations/sqlite/0023_nodes.sql")),
     ("lists", include_str!("../../../migrations/sqlite/0024_lists.sql")),
     ("actions", include_str!("../../../migrations/sqlite/0025_actions.sql")),
+    ("shards", include_str!("../../../migrations/sqlite/0026_shards.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -2,5 +2,6 @@
 
 pub(crate) mod pack;
 pub(crate) mod packs;
+pub mod sealing;
 pub(crate) mod slices;
 pub mod roll;

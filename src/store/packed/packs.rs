@@ -11,22 +11,9 @@ use crate::store::packed::pack::answer::{PackedAnswer, answer_from};
 use crate::store::packed::pack::hour::{self, Hour};
 use crate::store::packed::pack::numbers::Meanings;
 use crate::store::values::change_set::LOCAL;
-use crate::store::values::column::{timestamp, timestamp_from};
+use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
-
-/// How far the janitor is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sealing {
-    /// Beats from before this that come now are late.
-    pub begun_until: DateTime<Utc>,
-    /// Before this packs are the truth.
-    pub sealed_until: DateTime<Utc>,
-    /// Before this no row is left over.
-    pub swept_until: DateTime<Utc>,
-    /// Before this every day has its row.
-    pub rolled_until: DateTime<Utc>,
-}
 
 pub(in crate::store) const HOUR: TimeDelta = TimeDelta::hours(1);
 pub(in crate::store) const HOUR_US: i64 = 3_600_000_000;
@@ -74,19 +61,6 @@ pub(in crate::store) fn day_of(at: DateTime<Utc>) -> DateTime<Utc> {
 /// microseconds: none may be left over, or the moment would be later than itself once it was written.
 fn first_of(at: DateTime<Utc>, length_s: i64) -> DateTime<Utc> {
     at.trunc_subsecs(0) - TimeDelta::seconds(at.timestamp().rem_euclid(length_s))
-}
-
-/// How far the janitor is.
-pub(in crate::store) async fn sealing(connection: &mut SqliteConnection) -> Result<Sealing, StoreError> {
-    let row = sqlx::query("SELECT begun_until, sealed_until, swept_until, rolled_until FROM sealing")
-        .fetch_one(connection)
-        .await?;
-    Ok(Sealing {
-        begun_until: timestamp(&row, 0)?,
-        sealed_until: timestamp(&row, 1)?,
-        swept_until: timestamp(&row, 2)?,
-        rolled_until: timestamp(&row, 3)?,
-    })
 }
 
 /// The number of a monitor's packs; a monitor without one gets one.

@@ -11,6 +11,7 @@ use crate::domain::quality::answers::Answers;
 use crate::store::packed::pack::day::{self, Histograms};
 use crate::store::packed::pack::heat;
 use crate::store::packed::packs::{self, DAY_HOURS, damaged, slot};
+use crate::store::packed::sealing;
 use crate::store::packed::slices;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
@@ -124,7 +125,7 @@ pub(in crate::store) async fn roll_again(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let day = packs::day_of(at);
-    if day >= packs::sealing(connection).await?.rolled_until {
+    if day >= sealing::rolled_until(connection).await? {
         return Ok(());
     }
     let row = rolled_up(connection, owner, day).await?;

@@ -11,6 +11,7 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::quality::answers::Answers;
 use crate::store::file::readers::Readers;
 use crate::store::packed::packs::{self, from_slot};
+use crate::store::packed::sealing;
 use crate::store::values::change_set::LOCAL;
 use crate::store::values::error::StoreError;
 
@@ -78,10 +79,11 @@ impl Readers {
         until: DateTime<Utc>,
     ) -> Result<HashMap<MonitorId, Vec<(DateTime<Utc>, Answers)>>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
+        let sealing = sealing::sealing(&mut reading).await?;
         let owners = owners(&mut reading, monitors).await?;
         let first = packs::hour_number(from);
-        let last = packs::hour_number(until.min(sealed_until) - TimeDelta::microseconds(1)).min(first + HOURS_MAX);
+        let last =
+            packs::hour_number(until.min(sealing.last_sealed) - TimeDelta::microseconds(1)).min(first + HOURS_MAX);
         let mut found: HashMap<MonitorId, Vec<(DateTime<Utc>, Answers)>> = HashMap::new();
         if last < first || owners.is_empty() {
             return Ok(found);
@@ -91,6 +93,9 @@ impl Readers {
             let (hour, owner) = from_slot(row.try_get(0)?);
             let Some(monitor) = owners.get(&owner) else { continue };
             let hour = packs::hour_from(hour)?;
+            if !sealing.has_packs(monitor, hour) {
+                continue;
+            }
             let beats = packs::read(hour, row.try_get(1)?)?.beats;
             let mut answers = Answers::default();
             let asked = beats.iter().filter(|beat| beat.is_scheduled()).flat_map(|beat| &beat.asks);

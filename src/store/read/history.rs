@@ -19,6 +19,7 @@ use crate::store::packed::pack::numbers::Meanings;
 use crate::store::packed::pack::{day, heat};
 use crate::store::packed::packs::{self, damaged, hour_number};
 use crate::store::packed::roll::{Counting, Stretch};
+use crate::store::packed::sealing;
 use crate::store::packed::slices;
 use crate::store::packed::slices::{LatencySlice, Sliced, joined};
 use crate::store::read::unsealed;
@@ -103,7 +104,7 @@ impl Readers {
         let first = days_from.min(heat_from);
         let starts = self.rows.of(monitor);
         let mut reading = self.readers.begin().await?;
-        let rolled_until = packs::sealing(&mut reading).await?.rolled_until;
+        let rolled_until = sealing::rolled_until(&mut reading).await?;
         let rolled = rolled(&mut reading, monitor, first, rolled_until.min(until)).await?;
         // Days that were rolled up before rows knew their hours are still known by their packs.
         let hourless = rolled.iter().find(|day| day.hours.is_none() && day.at >= heat_from).map_or(until, |day| day.at);
@@ -310,7 +311,7 @@ pub(in crate::store::read) async fn remembered(
     from: DateTime<Utc>,
     until: DateTime<Utc>,
 ) -> Result<PastCounts, StoreError> {
-    let sealed_until = packs::sealing(connection).await?.sealed_until;
+    let sealed_until = sealing::sealed_until(connection, monitor).await?;
     let packs = match packs::known_number_of(connection, monitor).await? {
         Some(owner) => packs_between(connection, owner, from, until.min(sealed_until)).await?,
         None => Vec::new(),

@@ -3,12 +3,11 @@
 //! Each reads rows and packs in one transaction, so that an hour that is being sealed is seen once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Range;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
-use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
+use sqlx::{Row, SqliteConnection};
 
 use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::monitor::MonitorId;
@@ -17,9 +16,10 @@ use crate::domain::outcome::Verdict;
 use crate::domain::reason::FailureReason;
 use crate::live::state::{BeatMark, STRIP_LEN};
 use crate::store::file::readers::Readers;
-use crate::store::packed::pack::hour::Hour;
 use crate::store::packed::pack::numbers::Meanings;
-use crate::store::packed::packs::{self, HOUR, HOUR_US, damaged, from_slot, hour_from, hour_number, slot};
+use crate::store::packed::packs::{self, HOUR, HOUR_US, damaged, from_slot, hour_from, hour_number};
+use crate::store::packed::sealing::{self, Sealing};
+use crate::store::read::owners::Owners;
 use crate::store::read::unsealed::is_late;
 use crate::store::values::column::{ask_verdict, length, timestamp, word, word_or_none};
 use crate::store::values::error::StoreError;
@@ -29,10 +29,17 @@ use crate::store::values::whose::{Whose, is_of};
 /// Asks read back at a start, the newest: 50,000 monitors with the 40 of a 20 min window each.
 const ASKS_MAX: usize = 2_000_000;
 
-/// Rows whose hour is not sealed, `$2` being how far that is, and late ones; `b` is the beat.
-macro_rules! is_truth {
+/// Rows that may be the truth: from `$2` on for somebody, or late; `b` is the beat. See [`Sealing::is_truth`].
+macro_rules! may_be_truth {
     () => {
         concat!("(b.started_at >= $2 OR ", is_late!(), ")")
+    };
+}
+
+/// Whether a row came late, as far as that matters: from this parameter on rows are the truth for everybody.
+macro_rules! is_late_before {
+    ($last_sealed:literal) => {
+        concat!("(b.started_at < ", $last_sealed, " AND ", is_late!(), ")")
     };
 }
 
@@ -84,13 +91,13 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn recent_asks(&self, since: DateTime<Utc>, whose: Whose<'_>) -> Result<Vec<AskLine>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
-        let mut asks = asks_of_rows(&mut reading, (since, whose), sealed_until).await?;
+        let sealing = sealing::sealing(&mut reading).await?;
+        let mut asks = asks_of_rows(&mut reading, (since, whose), &sealing).await?;
         let owners = Owners::of(&mut reading, whose).await?;
         let mut meanings = Meanings::default();
         let mut hour = packs::hour_of(since);
-        while hour < sealed_until {
-            for (owner, read) in owners.packs(&mut reading, hour, &HashSet::new()).await? {
+        while hour < sealing.last_sealed {
+            for (owner, read) in owners.packs(&mut reading, hour, &owners.unsealed(&sealing, hour)).await? {
                 let Some(monitor) = owners.ids.get(&owner) else { continue };
                 packs::learn(&mut reading, std::slice::from_ref(&read), &mut meanings).await?;
                 let beats = read.named(&meanings).map_err(|error| damaged("a pack", &error))?;
@@ -115,28 +122,34 @@ impl Readers {
         whose: Whose<'_>,
     ) -> Result<HashMap<MonitorId, Vec<BeatMark>>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
-        let mut strips = strips_of_rows(&mut reading, (since, whose), sealed_until).await?;
+        let sealing = sealing::sealing(&mut reading).await?;
+        let mut strips = strips_of_rows(&mut reading, (since, whose), &sealing).await?;
         let owners = Owners::of(&mut reading, whose).await?;
         // Backwards, hour by hour, until every strip is full: with a beat a minute that is an hour or two.
-        let mut hour = sealed_until;
+        let mut hour = sealing.last_sealed;
         let mut full: HashSet<i64> = HashSet::new();
         while hour > packs::hour_of(since) {
-            hour -= HOUR;
-            let is_full = |id: &MonitorId| strips.get(id).is_some_and(|strip| strip.len() >= STRIP_LEN);
+            // A late beat may be older than what is still to be read: it makes no strip full.
+            let is_newer = |mark: &&BeatMark| mark.at >= hour;
+            let is_full =
+                |id: &MonitorId| strips.get(id).is_some_and(|s| s.iter().filter(is_newer).count() >= STRIP_LEN);
             full.extend(owners.ids.iter().filter(|(_, id)| is_full(id)).map(|(owner, _)| *owner));
             if full.len() == owners.ids.len() {
                 break;
             }
-            for (owner, read) in owners.packs(&mut reading, hour, &full).await? {
+            hour -= HOUR;
+            let mut but = owners.unsealed(&sealing, hour);
+            but.extend(&full);
+            for (owner, read) in owners.packs(&mut reading, hour, &but).await? {
                 let Some(monitor) = owners.ids.get(&owner) else { continue };
                 let strip = strips.entry(monitor.clone()).or_default();
                 let seen = read.beats.iter().rev().filter(|beat| beat.is_seen() && beat.started_at >= since);
-                strip.extend(seen.map(mark).take(STRIP_LEN.saturating_sub(strip.len())));
+                strip.extend(seen.map(mark).take(STRIP_LEN));
             }
         }
         for strip in strips.values_mut() {
             strip.sort_by_key(|mark| mark.at);
+            strip.drain(..strip.len().saturating_sub(STRIP_LEN));
         }
         Ok(strips)
     }
@@ -152,26 +165,32 @@ impl Readers {
         whose: Whose<'_>,
     ) -> Result<HashMap<MonitorId, Vec<HourCount>>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
+        let sealing = sealing::sealing(&mut reading).await?;
         let mut counts: HashMap<MonitorId, BTreeMap<i64, [u32; 4]>> = HashMap::new();
         let rows = concat!(
             "SELECT b.monitor, b.started_at / $3, COUNT(*), COUNT(*) FILTER (WHERE b.seen = 'seen'), \
              COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.outcome IN ('good', 'degraded') AND NOT b.maintenance), \
-             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.maintenance) FROM beats b \
-             WHERE b.started_at >= $1 AND b.kind = 'scheduled' AND ",
-            is_truth!(),
+             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.maintenance), ",
+            is_late_before!("$5"),
+            " FROM beats b WHERE b.started_at >= $1 AND b.kind = 'scheduled' AND ",
+            may_be_truth!(),
             " AND ",
             is_of!("b.monitor", "$4"),
-            " GROUP BY b.monitor, b.started_at / $3"
+            " GROUP BY 1, 2, 7"
         );
         let mut rows = sqlx::query(rows)
             .bind(since.timestamp_micros())
-            .bind(sealed_until.timestamp_micros())
+            .bind(sealing.first_sealed.timestamp_micros())
             .bind(HOUR_US)
             .bind(whose.ids())
+            .bind(sealing.last_sealed.timestamp_micros())
             .fetch(&mut *reading);
         while let Some(row) = rows.try_next().await? {
-            let hours = counts.entry(MonitorId::new(row.try_get(0)?)).or_default();
+            let monitor = MonitorId::new(row.try_get(0)?);
+            if !sealing.is_truth(&monitor, hour_from(row.try_get(1)?)?, row.try_get(6)?) {
+                continue;
+            }
+            let hours = counts.entry(monitor).or_default();
             add(
                 hours.entry(row.try_get(1)?).or_default(),
                 [row.try_get(2)?, row.try_get(3)?, row.try_get(4)?, row.try_get(5)?],
@@ -181,13 +200,16 @@ impl Readers {
         let owners = Owners::of(&mut reading, whose).await?;
         let mut rows = owners.slots(
             "SELECT slot, due, seen, up, apart FROM beat_packs WHERE ",
-            hour_number(since)..hour_number(sealed_until),
+            hour_number(since)..hour_number(sealing.last_sealed),
             &HashSet::new(),
         );
         let mut rows = rows.build().fetch(&mut *reading);
         while let Some(row) = rows.try_next().await? {
             let (hour, owner) = from_slot(row.try_get(0)?);
             let Some(monitor) = owners.ids.get(&owner) else { continue };
+            if !sealing.has_packs(monitor, hour_from(hour)?) {
+                continue;
+            }
             let hours = counts.entry(monitor.clone()).or_default();
             add(hours.entry(hour).or_default(), [row.try_get(1)?, row.try_get(2)?, row.try_get(3)?, row.try_get(4)?]);
         }
@@ -203,57 +225,6 @@ impl Readers {
 
 fn add(count: &mut [u32; 4], more: [u32; 4]) {
     count.iter_mut().zip(more).for_each(|(count, more)| *count += more);
-}
-
-/// The numbers under which packs of some monitors lie.
-struct Owners {
-    ids: HashMap<i64, MonitorId>,
-    /// Whether those are all there are.
-    is_all: bool,
-}
-
-impl Owners {
-    async fn of(connection: &mut SqliteConnection, whose: Whose<'_>) -> Result<Self, StoreError> {
-        let rows = concat!("SELECT number, monitor FROM pack_owners WHERE ", is_of!("monitor", "$1"));
-        let rows = sqlx::query(rows).bind(whose.ids()).fetch_all(connection).await?;
-        let ids = rows.iter().map(|row| Ok((row.try_get(0)?, MonitorId::new(row.try_get(1)?))));
-        let ids = ids.collect::<Result<_, StoreError>>()?;
-        Ok(Self { ids, is_all: matches!(whose, Whose::Everybodys) })
-    }
-
-    /// A statement over their packs of these hours, but for some owners'. Those of all lie side by side; of few each is looked up.
-    fn slots(&self, select: &str, hours: Range<i64>, but: &HashSet<i64>) -> QueryBuilder<Sqlite> {
-        let mut query = QueryBuilder::new(select);
-        if self.is_all {
-            query.push("slot >= ").push_bind(slot(hours.start, 0)).push(" AND slot < ").push_bind(slot(hours.end, 0));
-        } else {
-            let owners = || self.ids.keys().filter(|owner| !but.contains(owner));
-            let slots: Vec<i64> = hours.flat_map(|hour| owners().map(move |owner| slot(hour, *owner))).collect();
-            let slots = serde_json::json!(slots).to_string();
-            query.push("slot IN (SELECT value FROM json_each(").push_bind(slots).push("))");
-        }
-        query
-    }
-
-    /// Their packs of an hour by owner, but for some owners'.
-    async fn packs(
-        &self,
-        connection: &mut SqliteConnection,
-        hour: DateTime<Utc>,
-        but: &HashSet<i64>,
-    ) -> Result<Vec<(i64, Hour)>, StoreError> {
-        let number = hour_number(hour);
-        let mut query = self.slots("SELECT slot, data FROM beat_packs WHERE ", number..number + 1, but);
-        let mut rows = query.build().fetch(connection);
-        let mut packs = Vec::new();
-        while let Some(row) = rows.try_next().await? {
-            let (_, owner) = from_slot(row.try_get(0)?);
-            if !but.contains(&owner) {
-                packs.push((owner, packs::read(hour, row.try_get(1)?)?));
-            }
-        }
-        Ok(packs)
-    }
 }
 
 fn lines<'a>(monitor: &'a MonitorId, beat: &'a PastBeat) -> impl Iterator<Item = AskLine> + 'a {
@@ -290,22 +261,24 @@ fn mark(beat: &PastBeat) -> BeatMark {
 async fn asks_of_rows(
     connection: &mut SqliteConnection,
     (since, whose): (DateTime<Utc>, Whose<'_>),
-    sealed_until: DateTime<Utc>,
+    sealing: &Sealing,
 ) -> Result<Vec<AskLine>, StoreError> {
     let rows = concat!(
-        "SELECT b.monitor, a.canary, a.variant, a.turn, b.kind, b.started_at, a.elapsed, a.verdict, a.reason, a.rank, a.tokens, a.cache \
-         FROM asks a JOIN beats b ON b.started_at = a.started_at AND b.monitor = a.monitor AND b.location = a.location \
+        "SELECT b.monitor, a.canary, a.variant, a.turn, b.kind, b.started_at, a.elapsed, a.verdict, a.reason, a.rank, a.tokens, a.cache, ",
+        is_late_before!("$5"),
+        " FROM asks a JOIN beats b ON b.started_at = a.started_at AND b.monitor = a.monitor AND b.location = a.location \
          WHERE a.started_at >= $1 AND a.turn IN ('scheduled', 're-ask') AND ",
-        is_truth!(),
+        may_be_truth!(),
         " AND ",
         is_of!("b.monitor", "$4"),
         " ORDER BY a.started_at DESC, a.monitor DESC, a.location DESC, a.position DESC LIMIT $3"
     );
     let mut rows = sqlx::query(rows)
         .bind(since.timestamp_micros())
-        .bind(sealed_until.timestamp_micros())
+        .bind(sealing.first_sealed.timestamp_micros())
         .bind(u32::try_from(ASKS_MAX).unwrap_or(u32::MAX))
         .bind(whose.ids())
+        .bind(sealing.last_sealed.timestamp_micros())
         .fetch(connection);
     let mut asks = Vec::new();
     // One id a monitor instead of one a row: a fleet of thousands comes back at once.
@@ -315,13 +288,17 @@ async fn asks_of_rows(
         if !ids.contains_key(id) {
             ids.insert(id.to_owned(), MonitorId::new(id));
         }
+        let started_at = timestamp(&row, 5)?;
+        if !sealing.is_truth(&ids[id], started_at, row.try_get(12)?) {
+            continue;
+        }
         asks.push(AskLine {
             monitor: ids[id].clone(),
             canary: row.try_get(1)?,
             variant: word(row.try_get(2)?, "variant", Variant::from_slug)?,
             turn: word(row.try_get(3)?, "turn", Turn::from_slug)?,
             scheduled: row.try_get::<&str, _>(4)? == "scheduled",
-            started_at: timestamp(&row, 5)?,
+            started_at,
             elapsed: length(&row, 6)?,
             verdict: word(row.try_get(7)?, "verdict", ask_verdict)?,
             reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
@@ -337,27 +314,33 @@ async fn asks_of_rows(
 async fn strips_of_rows(
     connection: &mut SqliteConnection,
     (since, whose): (DateTime<Utc>, Whose<'_>),
-    sealed_until: DateTime<Utc>,
+    sealing: &Sealing,
 ) -> Result<HashMap<MonitorId, Vec<BeatMark>>, StoreError> {
     let rows = concat!(
-        "SELECT b.monitor, b.started_at, b.outcome, b.reason, b.elapsed FROM beats b \
-         WHERE b.started_at >= $1 AND b.seen = 'seen' AND ",
-        is_truth!(),
+        "SELECT b.monitor, b.started_at, b.outcome, b.reason, b.elapsed, ",
+        is_late_before!("$4"),
+        " FROM beats b WHERE b.started_at >= $1 AND b.seen = 'seen' AND ",
+        may_be_truth!(),
         " AND ",
         is_of!("b.monitor", "$3"),
         " ORDER BY b.started_at DESC"
     );
     let mut rows = sqlx::query(rows)
         .bind(since.timestamp_micros())
-        .bind(sealed_until.timestamp_micros())
+        .bind(sealing.first_sealed.timestamp_micros())
         .bind(whose.ids())
+        .bind(sealing.last_sealed.timestamp_micros())
         .fetch(connection);
     let mut strips: HashMap<MonitorId, Vec<BeatMark>> = HashMap::new();
     while let Some(row) = rows.try_next().await? {
-        let strip = strips.entry(MonitorId::new(row.try_get(0)?)).or_default();
+        let (monitor, at) = (MonitorId::new(row.try_get(0)?), timestamp(&row, 1)?);
+        if !sealing.is_truth(&monitor, at, row.try_get(5)?) {
+            continue;
+        }
+        let strip = strips.entry(monitor).or_default();
         if strip.len() < STRIP_LEN {
             strip.push(BeatMark {
-                at: timestamp(&row, 1)?,
+                at,
                 verdict: word(row.try_get(2)?, "outcome", Verdict::from_slug)?,
                 reason: word_or_none(row.try_get(3)?, "reason", FailureReason::from_slug)?,
                 elapsed_ms: length(&row, 4)?.as_secs_f32() * 1000.0,

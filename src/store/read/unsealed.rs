@@ -15,7 +15,7 @@ use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
-use crate::store::packed::packs;
+use crate::store::packed::sealing;
 use crate::store::values::beat_rows::BeatRows;
 use crate::store::values::change_set::{BeatSeen, LOCAL, SourcesLook, StageTimes};
 use crate::store::values::column::{ask_verdict, judged, length, timestamp, timestamp_or_none, word, word_or_none};
@@ -124,7 +124,7 @@ pub(in crate::store) async fn beats_between(
 
 /// Where the rows stand whose hour is not sealed, or that came late: read once, when a database is opened.
 pub(in crate::store) async fn known_rows(connection: &mut SqliteConnection) -> Result<BeatRows, StoreError> {
-    let sealed_until = packs::sealing(connection).await?.sealed_until;
+    let sealed_until = sealing::sealing(connection).await?.first_sealed;
     let known = BeatRows::default();
     for (statement, is_late, from) in [(STARTS, false, sealed_until.timestamp_micros()), (LATE, true, i64::MIN)] {
         let mut after = (from, String::new());

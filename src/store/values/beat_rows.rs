@@ -14,18 +14,19 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 use crate::domain::monitor::MonitorId;
+use crate::domain::shard::{Shard, Shards};
 
 /// Microseconds of an hour; they fit into four bytes.
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Starts of beats by hour and monitor, in microseconds of their hour, sorted.
+/// Starts of beats by shard, hour and monitor, in microseconds of their hour, sorted.
 #[derive(Debug, Default)]
-struct Starts(BTreeMap<i64, HashMap<Box<str>, Vec<u32>>>);
+struct Starts(BTreeMap<(Shard, i64), HashMap<Box<str>, Vec<u32>>>);
 
 impl Starts {
     fn add(&mut self, monitor: &str, started_at_us: i64) {
         let within = u32::try_from(started_at_us.rem_euclid(HOUR_US)).unwrap_or_default();
-        let hour = self.0.entry(started_at_us.div_euclid(HOUR_US)).or_default();
+        let hour = self.0.entry((Shard::of(monitor), started_at_us.div_euclid(HOUR_US))).or_default();
         let starts = match hour.get_mut(monitor) {
             Some(starts) => starts,
             None => hour.entry(Box::from(monitor)).or_default(),
@@ -39,7 +40,8 @@ impl Starts {
     }
 
     fn of(&self, monitor: &str) -> impl Iterator<Item = i64> {
-        self.0.iter().flat_map(move |(hour, monitors)| {
+        let shard = Shard::of(monitor);
+        self.0.range((shard, i64::MIN)..=(shard, i64::MAX)).flat_map(move |((_, hour), monitors)| {
             let starts = monitors.get(monitor).map_or(&[][..], Vec::as_slice);
             starts.iter().map(move |within| hour * HOUR_US + i64::from(*within))
         })
@@ -62,8 +64,8 @@ struct Known {
 pub(in crate::store) struct RowChanges {
     /// Beats that got a row: whose, when it started, and whether it came late.
     pub(in crate::store) added: Vec<(MonitorId, DateTime<Utc>, bool)>,
-    /// Before this moment packs are the truth.
-    pub(in crate::store) sealed_until: Option<DateTime<Utc>>,
+    /// Before these moments packs are the truth for these shards.
+    pub(in crate::store) sealed_until: Vec<(Shards, DateTime<Utc>)>,
     /// Whose late beats joined their pack, and the hour of it.
     pub(in crate::store) joined: Vec<(MonitorId, DateTime<Utc>)>,
 }
@@ -76,11 +78,12 @@ impl BeatRows {
             let starts = if *is_late { &mut known.late } else { &mut known.unsealed };
             starts.add(monitor.as_str(), started_at.timestamp_micros());
         }
-        if let Some(until) = changes.sealed_until {
-            known.unsealed.0 = known.unsealed.0.split_off(&until.timestamp_micros().div_euclid(HOUR_US));
+        for (shards, until) in &changes.sealed_until {
+            let until = until.timestamp_micros().div_euclid(HOUR_US);
+            known.unsealed.0.retain(|(shard, hour), _| *hour >= until || !shards.has(*shard));
         }
         for (monitor, hour) in &changes.joined {
-            let hour = hour.timestamp_micros().div_euclid(HOUR_US);
+            let hour = (Shard::of(monitor.as_str()), hour.timestamp_micros().div_euclid(HOUR_US));
             if let Some(monitors) = known.late.0.get_mut(&hour) {
                 monitors.remove(monitor.as_str());
                 if monitors.is_empty() {
@@ -113,7 +116,8 @@ impl BeatRows {
     /// How many beats of a monitor's hour have a row, as far as is known.
     pub(in crate::store) fn count(&self, monitor: &MonitorId, hour: DateTime<Utc>) -> usize {
         let known = self.0.lock();
-        let hour = known.unsealed.0.get(&hour.timestamp_micros().div_euclid(HOUR_US));
+        let hour = (Shard::of(monitor.as_str()), hour.timestamp_micros().div_euclid(HOUR_US));
+        let hour = known.unsealed.0.get(&hour);
         hour.and_then(|monitors| monitors.get(monitor.as_str())).map_or(0, Vec::len)
     }
 }
@@ -143,13 +147,13 @@ mod tests {
             (added(&[("docs", 3_600, false), ("docs", 60, false)]), &[60, 3_599, 3_600], "in order of time"),
             (added(&[("docs", 60, false)]), &[60, 3_599, 3_600], "and each once"),
             (
-                RowChanges { sealed_until: Some(at(3_600)), ..RowChanges::default() },
+                RowChanges { sealed_until: vec![(Shards::ALL, at(3_600))], ..RowChanges::default() },
                 &[3_600],
                 "packs are the truth before",
             ),
             (added(&[("docs", 120, true), ("docs", 3_600, true)]), &[120, 3_600], "a late one stays known"),
             (
-                RowChanges { sealed_until: Some(at(7_200)), ..RowChanges::default() },
+                RowChanges { sealed_until: vec![(Shards::ALL, at(7_200))], ..RowChanges::default() },
                 &[120, 3_600],
                 "also when the next hour is sealed",
             ),

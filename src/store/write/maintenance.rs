@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
+use crate::domain::shard::Shards;
 use crate::store::packed::roll;
 use crate::store::packed::roll::DayRow;
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
@@ -14,16 +15,16 @@ use crate::store::write::seal::Owned;
 
 #[derive(Debug)]
 pub(in crate::store) enum Maintenance {
-    /// Beats from before this moment are late from now on.
-    Begin { until: DateTime<Utc> },
+    /// Beats of these shards from before this moment are late from now on.
+    Begin { shards: Shards, until: DateTime<Utc> },
     /// The packs of some monitors' hour.
     Seal { hour: DateTime<Utc>, owned: Vec<Owned> },
-    /// Packs are the truth before this moment.
-    Sealed { until: DateTime<Utc> },
+    /// Packs are the truth of these shards before this moment.
+    Sealed { shards: Shards, until: DateTime<Utc> },
     /// Rows that packs have taken over are deleted.
     Sweep,
-    /// Late beats join their packs.
-    JoinLate { now: DateTime<Utc> },
+    /// Late beats of these shards join their packs.
+    JoinLate { shards: Shards, now: DateTime<Utc> },
     /// Rows of a day.
     Roll { rows: Vec<DayRow> },
     /// Every day before this moment has its rows.
@@ -44,11 +45,15 @@ pub(in crate::store) async fn run(
     maintenance: Maintenance,
 ) -> Result<bool, StoreError> {
     match maintenance {
-        Maintenance::Begin { until } => seal::begin(connection, until).await.map(|()| false),
+        Maintenance::Begin { shards, until } => seal::begin(connection, &shards, until).await.map(|()| false),
         Maintenance::Seal { hour, owned } => seal::seal(connection, names, hour, &owned).await.map(|()| false),
-        Maintenance::Sealed { until } => seal::sealed(connection, changes, until).await.map(|()| false),
+        Maintenance::Sealed { shards, until } => {
+            seal::sealed(connection, changes, &shards, until).await.map(|()| false)
+        }
         Maintenance::Sweep => seal::sweep(connection).await,
-        Maintenance::JoinLate { now } => seal::join_late(connection, names, (rows, changes), now).await,
+        Maintenance::JoinLate { shards, now } => {
+            seal::join_late(connection, names, (rows, changes), (&shards, now)).await
+        }
         Maintenance::Roll { rows } => roll::keep(connection, &rows).await.map(|()| false),
         Maintenance::Rolled { until } => roll::rolled(connection, until).await.map(|()| false),
         Maintenance::Forget { what, before } => retain::forget(connection, what, before).await,

@@ -6,11 +6,12 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::monitor::MonitorId;
-use crate::store::packed::packs::{self, DAY_HOURS, Sealing, day_number, slot};
+use crate::domain::shard::Shards;
+use crate::store::packed::packs::{self, DAY_HOURS, day_number, slot};
 use crate::store::packed::roll::rolled_up;
+use crate::store::packed::sealing::{self, Sealing};
 use crate::store::read::unsealed::{self, Unsealed};
 use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
@@ -29,27 +30,31 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn sealing(&self) -> Result<Sealing, StoreError> {
-        packs::sealing(&mut *self.readers.acquire().await?).await
+        sealing::sealing(&mut *self.readers.acquire().await?).await
     }
 
-    /// The first moment of the hour that holds the oldest beat whose row is the truth; none where there is none.
+    /// The first moment of the hour that holds the oldest beat from `sealed_until` on; none where there is none.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn oldest_unsealed_hour(&self, sealing: &Sealing) -> Result<Option<DateTime<Utc>>, StoreError> {
+    pub async fn oldest_unsealed_hour(&self, sealed_until: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
         let oldest: Option<i64> = sqlx::query("SELECT MIN(started_at) FROM beats WHERE started_at >= $1")
-            .bind(sealing.sealed_until.timestamp_micros())
+            .bind(sealed_until.timestamp_micros())
             .fetch_one(&self.readers)
             .await?
             .try_get(0)?;
         oldest.map(timestamp_from).transpose().map(|oldest| oldest.map(packs::hour_of))
     }
 
-    /// Who has beats in an hour that have rows, by id, and how many, as far as is known.
+    /// Who of these shards has beats in an hour that have rows, by id, and how many, as far as is known.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn monitors_with_rows(&self, hour: DateTime<Utc>) -> Result<Vec<(MonitorId, usize)>, StoreError> {
+    pub async fn monitors_with_rows(
+        &self,
+        shards: &Shards,
+        hour: DateTime<Utc>,
+    ) -> Result<Vec<(MonitorId, usize)>, StoreError> {
         let rows = sqlx::query(
             "SELECT DISTINCT monitor FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY monitor",
         )
@@ -57,37 +62,41 @@ impl Store {
         .bind((hour + packs::HOUR).timestamp_micros())
         .fetch_all(&self.readers)
         .await?;
-        let counted = |row: &SqliteRow| {
-            let monitor = MonitorId::new(row.try_get(0)?);
+        let monitors = rows.iter().map(|row| row.try_get(0).map(MonitorId::new));
+        let mut monitors = monitors.collect::<Result<Vec<_>, _>>()?;
+        monitors.retain(|monitor| shards.hold(monitor));
+        let counted = |monitor: MonitorId| {
             let beats = self.rows.count(&monitor, hour);
-            Ok((monitor, beats))
+            (monitor, beats)
         };
-        rows.iter().map(counted).collect()
+        Ok(monitors.into_iter().map(counted).collect())
     }
 
-    /// From now on beats from before this moment are late.
+    /// From now on beats of these shards from before this moment are late.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn begin_sealing(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
-        self.maintenance(Maintenance::Begin { until }).await.map(drop)
+    pub async fn begin_sealing(&self, shards: &Shards, until: DateTime<Utc>) -> Result<(), StoreError> {
+        self.maintenance(Maintenance::Begin { shards: *shards, until }).await.map(drop)
     }
 
-    /// What is to be sealed of an hour that is begun: the beats of the monitors between two ids, both of which are in. One
-    /// walk over the hour in order of time, whoever it is for.
+    /// What is to be sealed of an hour that is begun: the beats of these shards' monitors between two ids, both of which are
+    /// in. One walk over the hour in order of time, whoever it is for.
     ///
     /// # Errors
     /// Where the database does not answer.
     pub async fn to_seal(
         &self,
+        shards: &Shards,
         hour: DateTime<Utc>,
         (first, last): (&MonitorId, &MonitorId),
     ) -> Result<Vec<Owned>, StoreError> {
         let mut reader = self.readers.acquire().await?;
         let rows = unsealed::beats_between(&mut reader, (hour, hour + packs::HOUR), (first, last)).await?;
         let on_time = |(monitor, rows): (String, Vec<Unsealed>)| {
+            let monitor = MonitorId::new(&monitor);
             let beats: Vec<_> = rows.into_iter().filter(|row| !row.is_late).map(|row| row.beat).collect();
-            (!beats.is_empty()).then(|| Owned { monitor: MonitorId::new(&monitor), beats })
+            (!beats.is_empty() && shards.hold(&monitor)).then_some(Owned { monitor, beats })
         };
         Ok(rows.into_iter().filter_map(on_time).collect())
     }
@@ -100,12 +109,12 @@ impl Store {
         self.maintenance(Maintenance::Seal { hour, owned }).await.map(drop)
     }
 
-    /// The hours before this moment are sealed: packs are the truth from now on.
+    /// The hours of these shards before this moment are sealed: packs are their truth from now on.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn sealed(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
-        self.maintenance(Maintenance::Sealed { until }).await.map(drop)
+    pub async fn sealed(&self, shards: &Shards, until: DateTime<Utc>) -> Result<(), StoreError> {
+        self.maintenance(Maintenance::Sealed { shards: *shards, until }).await.map(drop)
     }
 
     /// Deletes some of the rows that packs have taken over; whether there may be more.
@@ -116,12 +125,12 @@ impl Store {
         self.maintenance(Maintenance::Sweep).await
     }
 
-    /// Has some late beats join their packs; whether there may be more.
+    /// Has some late beats of these shards join their packs; whether there may be more.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn join_late(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.maintenance(Maintenance::JoinLate { now }).await
+    pub async fn join_late(&self, shards: &Shards, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        self.maintenance(Maintenance::JoinLate { shards: *shards, now }).await
     }
 
     /// The owners of packs after one, in the order of their numbers, at most so many.

@@ -1,10 +1,10 @@
 //! Turning the rows of an hour that is over into one pack a monitor, and leaving no row behind.
 //!
 //! An hour goes through four steps, each of which may be repeated after we died in it:
-//! 1. *begun*: from here on a beat from before `begun_until` is late, and is noted as late with its row;
+//! 1. *begun*: from here on a beat from before its shard's `begun_until` is late, and is noted as late with its row;
 //! 2. *sealed*, monitor by monitor: the rows that are not late become a pack; written twice it is the same pack;
-//! 3. `sealed_until` moves: in that moment packs are the truth for the hour, and the rows are left over;
-//! 4. *swept*: what is left over is deleted, in the order of time, which touches few pages.
+//! 3. `sealed_until` moves: in that moment packs are the truth for the shard's hour, and the rows are left over;
+//! 4. *swept*: what every shard has left over is deleted, in the order of time, which touches few pages.
 //!
 //! A late beat (our clock was set back, or a commit waited very long) is visible by its row until it has
 //! joined its pack, which is one transaction. So a beat is counted exactly once, whenever we die.
@@ -13,15 +13,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::TryStreamExt as _;
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::Availability;
 use crate::domain::monitor::MonitorId;
+use crate::domain::shard::{Shard, Shards};
 use crate::store::packed::pack::answer::answer_bytes;
 use crate::store::packed::pack::hour;
 use crate::store::packed::pack::numbers::Numbers;
 use crate::store::packed::packs::{self, damaged, slot};
 use crate::store::packed::roll;
+use crate::store::packed::sealing::{self, Sealing};
 use crate::store::read::unsealed::{self, is_late};
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::{ChangeSet, LOCAL};
@@ -37,7 +40,7 @@ const OFTEN: usize = 3;
 /// Beats deleted in one transaction: some 10 ms of the writer with their asks.
 const SWEPT_AT_ONCE: u32 = 1_000;
 /// Late beats whose monitors' hours join their packs in one transaction.
-const JOINED_AT_ONCE: u32 = 8;
+const JOINED_AT_ONCE: usize = 8;
 
 /// One monitor's beats of one hour, the oldest first.
 #[derive(Debug)]
@@ -49,11 +52,18 @@ pub struct Owned {
 }
 
 /// See [`crate::store::Store::begin_sealing`].
-pub(in crate::store) async fn begin(connection: &mut SqliteConnection, until: DateTime<Utc>) -> Result<(), StoreError> {
-    sqlx::query("UPDATE sealing SET begun_until = MAX(begun_until, $1)")
-        .bind(until.timestamp_micros())
-        .execute(connection)
-        .await?;
+pub(in crate::store) async fn begin(
+    connection: &mut SqliteConnection,
+    shards: &Shards,
+    until: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE shards SET begun_until = MAX(begun_until, $1) WHERE shard IN (SELECT value FROM json_each($2))",
+    )
+    .bind(until.timestamp_micros())
+    .bind(numbers_of(shards))
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
@@ -61,24 +71,32 @@ pub(in crate::store) async fn begin(connection: &mut SqliteConnection, until: Da
 pub(in crate::store) async fn sealed(
     connection: &mut SqliteConnection,
     changes: &mut RowChanges,
+    shards: &Shards,
     until: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    changes.sealed_until = changes.sealed_until.max(Some(until));
-    sqlx::query("UPDATE sealing SET sealed_until = MAX(sealed_until, $1)")
-        .bind(until.timestamp_micros())
-        .execute(connection)
-        .await?;
+    changes.sealed_until.push((*shards, until));
+    sqlx::query(
+        "UPDATE shards SET sealed_until = MAX(sealed_until, $1) WHERE shard IN (SELECT value FROM json_each($2))",
+    )
+    .bind(until.timestamp_micros())
+    .bind(numbers_of(shards))
+    .execute(connection)
+    .await?;
     Ok(())
+}
+
+fn numbers_of(shards: &Shards) -> String {
+    serde_json::json!(shards.iter().map(Shard::number).collect::<Vec<_>>()).to_string()
 }
 
 /// Notes which of the records came after their hour's sealing had begun.
 pub(in crate::store) async fn note_late(
     connection: &mut SqliteConnection,
-    begun_until: i64,
+    sealing: &Sealing,
     records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
     let beats = records.iter().filter_map(|record| record.beat.as_ref());
-    for beat in beats.filter(|beat| beat.started_at.timestamp_micros() < begun_until) {
+    for beat in beats.filter(|beat| sealing.is_late(&beat.monitor, beat.started_at)) {
         sqlx::query(
             "INSERT INTO late_beats (started_at, monitor, location) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         )
@@ -155,8 +173,8 @@ async fn numbers(
 
 /// See [`crate::store::Store::sweep`].
 pub(in crate::store) async fn sweep(connection: &mut SqliteConnection) -> Result<bool, StoreError> {
-    let packs::Sealing { sealed_until, swept_until, .. } = packs::sealing(connection).await?;
-    let (from, end) = (swept_until.timestamp_micros(), sealed_until.timestamp_micros());
+    let sealing = sealing::sealing(connection).await?;
+    let (from, end) = (sealing.swept_until.timestamp_micros(), sealing.first_sealed.timestamp_micros());
     if from >= end {
         return Ok(false);
     }
@@ -188,34 +206,49 @@ pub(in crate::store) async fn join_late(
     connection: &mut SqliteConnection,
     names: &mut Names,
     (rows, changes): (&BeatRows, &mut RowChanges),
-    now: DateTime<Utc>,
+    (shards, now): (&Shards, DateTime<Utc>),
 ) -> Result<bool, StoreError> {
-    let sealed_until = packs::sealing(connection).await?.sealed_until;
     // An hour that is not over (our clock was set back) still gets late beats: they join all at once.
-    let before = sealed_until.min(packs::hour_of(now - GRACE));
-    let late =
-        sqlx::query("SELECT started_at, monitor FROM late_beats WHERE started_at < $1 ORDER BY started_at LIMIT $2")
-            .bind(before.timestamp_micros())
-            .bind(JOINED_AT_ONCE)
-            .fetch_all(&mut *connection)
-            .await?;
-    for row in &late {
-        let (start, monitor): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
-        let (monitor, hour) = (MonitorId::new(monitor), packs::hour_of(timestamp_from(start)?));
-        if changes.joined.iter().any(|(other, at)| *other == monitor && *at == hour) {
+    let late = ripe(connection, shards, packs::hour_of(now - GRACE)).await?;
+    for (monitor, started_at) in &late {
+        let (hour, start) = (packs::hour_of(*started_at), started_at.timestamp_micros());
+        if changes.joined.iter().any(|(other, at)| other == monitor && *at == hour) {
             continue;
         }
         let end = (hour + packs::HOUR).timestamp_micros();
-        let mut starts = rows.of(&monitor);
+        let mut starts = rows.of(monitor);
         starts.retain(|start| (hour.timestamp_micros()..end).contains(start));
         // The one that was found in the table goes, whatever else is known: there is an end to this.
         if let Err(place) = starts.binary_search(&start) {
             starts.insert(place, start);
         }
-        join(connection, names, &monitor, (hour, &starts)).await?;
-        changes.joined.push((monitor, hour));
+        join(connection, names, monitor, (hour, &starts)).await?;
+        changes.joined.push((monitor.clone(), hour));
     }
     Ok(!late.is_empty())
+}
+
+/// Some late beats of these shards from before a moment whose hour is sealed, the oldest first.
+async fn ripe(
+    connection: &mut SqliteConnection,
+    shards: &Shards,
+    before: DateTime<Utc>,
+) -> Result<Vec<(MonitorId, DateTime<Utc>)>, StoreError> {
+    let sealing = sealing::sealing(connection).await?;
+    let mut rows =
+        sqlx::query("SELECT started_at, monitor FROM late_beats WHERE started_at < $1 ORDER BY started_at, monitor")
+            .bind(sealing.last_sealed.min(before).timestamp_micros())
+            .fetch(connection);
+    let mut ripe = Vec::new();
+    while ripe.len() < JOINED_AT_ONCE
+        && let Some(row) = rows.try_next().await?
+    {
+        let (monitor, started_at) = (MonitorId::new(row.try_get(1)?), timestamp_from(row.try_get(0)?)?);
+        if shards.hold(&monitor) && started_at < sealing.of(&monitor).sealed_until {
+            ripe.push((monitor, started_at));
+        }
+    }
+    Ok(ripe)
 }
 
 /// Has those of a monitor's beats of an hour that came late join their pack; `starts` is where they may stand.

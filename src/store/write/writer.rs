@@ -10,13 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tokio::sync::mpsc;
 
 use crate::store::file::held::{DatabaseLock, Held};
 use crate::store::file::schema;
-use crate::store::packed::packs;
+use crate::store::packed::sealing::{self, Sealing};
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
@@ -54,7 +53,7 @@ pub(in crate::store) struct Writer {
     rows: Arc<BeatRows>,
     row_changes: RowChanges,
     /// Beats that started before this, in microseconds, are late: their hour is being sealed, or is.
-    late_before: i64,
+    sealing: Sealing,
     page_limit: u32,
     signals: Signals,
     place: Arc<DatabaseLock>,
@@ -66,7 +65,7 @@ pub(in crate::store) struct Writer {
 #[derive(Debug)]
 pub(in crate::store) struct WriterStart {
     names: Names,
-    late_before: i64,
+    sealing: Sealing,
 }
 
 impl WriterStart {
@@ -74,8 +73,7 @@ impl WriterStart {
     pub(in crate::store) async fn read(connection: &mut SqliteConnection) -> Result<Self, StoreError> {
         let names = Names::new();
         outbox::take_back(connection, NODE).await?;
-        let late_before = packs::sealing(connection).await?.begun_until.timestamp_micros();
-        Ok(Self { names, late_before })
+        Ok(Self { names, sealing: sealing::sealing(connection).await? })
     }
 
     /// Which texts are kept, for those who have one to keep.
@@ -93,14 +91,14 @@ impl Writer {
         (held, place): (Held, Arc<DatabaseLock>),
         signals: Signals,
     ) -> Self {
-        let WriterStart { names, late_before } = begun;
+        let WriterStart { names, sealing } = begun;
         Self {
             database,
             connection: Some(connection),
             names,
             rows,
             row_changes: RowChanges::default(),
-            late_before,
+            sealing,
             page_limit: PAGES_MAX,
             signals,
             place,
@@ -290,14 +288,16 @@ impl Writer {
     /// All that records bring.
     async fn put(&mut self, connection: &mut SqliteConnection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
         append(connection, &mut self.names, records).await?;
-        seal::note_late(connection, self.late_before, records).await?;
+        seal::note_late(connection, &self.sealing, records).await?;
         decide(connection, records).await?;
         keep(connection, records).await?;
         listing::note(connection, records).await?;
         transcript::keep(connection, records).await?;
         let beats = records.iter().filter_map(|record| record.beat.as_ref());
-        let is_late = |at: DateTime<Utc>| at.timestamp_micros() < self.late_before;
-        let added = beats.map(|beat| (beat.monitor.clone(), beat.started_at, is_late(beat.started_at)));
+        let added = beats.map(|beat| {
+            let is_late = self.sealing.is_late(&beat.monitor, beat.started_at);
+            (beat.monitor.clone(), beat.started_at, is_late)
+        });
         self.row_changes.added.extend(added);
         Ok(())
     }
@@ -368,9 +368,9 @@ impl Writer {
                 CommitAnswer::Count(transcript::forget(connection, now, kept).await?)
             }
             Work::Chore(maintenance) => {
-                if let Maintenance::Begin { until } = &*maintenance {
+                if let Maintenance::Begin { shards, until } = &*maintenance {
                     // Too early is harmless where this is taken back: a late beat joins its pack all the same.
-                    self.late_before = self.late_before.max(until.timestamp_micros());
+                    self.sealing.begin(shards, *until);
                 }
                 let rows = (&*self.rows, &mut self.row_changes);
                 CommitAnswer::Changed(maintenance::run(connection, &mut self.names, rows, *maintenance).await?)
