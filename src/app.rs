@@ -153,7 +153,6 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let quiets = Arc::new(Quiets::default());
     let silences = quiet_loop::begin(&quiets, &store, &fleet, Utc::now()).await.context("silences cannot be read")?;
     let context = LoopContext {
-        shards: WATCHED,
         store: store.clone(),
         prober: Arc::new(Prober::new(fleet.monitors.len().max(256))),
         live,
@@ -212,7 +211,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("quiet", quiet_loop::run(context.clone(), silences, shutdown.clone())));
     tasks.spawn(named("drills", drills::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
-    tasks.spawn(named("janitor", janitor::run(context.clone(), shutdown.clone())));
+    tasks.spawn(named("janitor", janitor::run(context.clone(), WATCHED, shutdown.clone())));
     tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));
     tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
     let live = Arc::clone(&context.live);

@@ -335,6 +335,46 @@ async fn each_shard_is_sealed_at_its_own_pace_and_everything_is_read_once() {
 }
 
 #[tokio::test]
+async fn a_beat_that_came_after_the_janitors_look_is_not_passed_over() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    watch(&store, &["a"], [30, 150].into_iter()).await;
+    // It saw none before the third hour, and begins that one.
+    store.begin_sealing(&Shards::ALL, at(180)).await.expect("asked");
+    tidy(&store, at(200)).await;
+    assert_eq!(past(&store, "a").await.len(), 2);
+    assert_eq!((rows(&place.path(), "beat_packs").await, rows(&place.path(), "beats").await), (2, 0));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_late_beat_is_counted_on_a_day_that_is_being_rolled_up() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    // More than are rolled up in one step.
+    let monitors: Vec<String> = (0..70).map(|number| format!("m{number:02}")).collect();
+    let monitors: Vec<&str> = monitors.iter().map(String::as_str).collect();
+    watch(&store, &monitors, (0..25).map(|hour| hour * 60)).await;
+    let mut plan = JanitorPlan::default();
+    let mut first = Vec::new();
+    while first.is_empty() {
+        assert!(turn(&store, &mut plan, (&Shards::ALL, Retention::default()), at(26 * 60)).await.expect("a turn"));
+        for monitor in &monitors {
+            let id = [MonitorId::new(monitor)];
+            let cells = store.day_cells(&id, at(0), at(24 * 60)).await.expect("cells");
+            first.extend(cells.contains_key(&id[0]).then_some(*monitor));
+        }
+    }
+    assert!(first.len() < monitors.len(), "some have their day, and some have not: {}", first.len());
+    watch(&store, &first[..1], [5].into_iter()).await;
+    while turn(&store, &mut plan, (&Shards::ALL, Retention::default()), at(26 * 60)).await.expect("a turn") {}
+    let id = MonitorId::new(first[0]);
+    let days = store.days(&id, at(0), at(24 * 60)).await.expect("days");
+    assert_eq!(days[0].1.answers.asked, 2 * 25, "two questions a beat, and one beat more");
+    store.close().await;
+}
+
+#[tokio::test]
 async fn lists_of_a_pack_have_their_sources() {
     let place = Place::new();
     let store = Store::open(&place.path()).await.expect("it opens");

@@ -122,12 +122,12 @@ const DAILY: [Forgetting; 10] = [
 ];
 
 /// Seals, rolls up and forgets, a step a turn, until shutdown.
-pub async fn run(context: LoopContext, shutdown: CancellationToken) {
+pub async fn run(context: LoopContext, shards: Shards, shutdown: CancellationToken) {
     let mut plan = JanitorPlan::default();
     while !shutdown.is_cancelled() {
         let (started, now) = (Instant::now(), Utc::now());
         let retention = context.fleet.borrow().retention;
-        let pause = match turn(&context.store, &mut plan, (&context.shards, retention), now).await {
+        let pause = match turn(&context.store, &mut plan, (&shards, retention), now).await {
             Ok(true) => started.elapsed().clamp(*REST.start(), *REST.end()),
             Ok(false) => LOOK_EVERY,
             // Where the store does not answer, the beats say so; nothing is lost by waiting.
@@ -154,6 +154,8 @@ pub async fn turn(
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     if store.join_late(shards, now).await? {
+        // One may have joined a pack of the day that is being rolled up: it is rolled up anew.
+        plan.rolling = None;
         return Ok(true);
     }
     let sealing = store.sealing().await?;

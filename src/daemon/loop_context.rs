@@ -11,7 +11,6 @@ use crate::daemon::uplink::Uplink;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Fleet;
-use crate::domain::shard::Shards;
 use crate::live::banner::Banner;
 use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
@@ -26,8 +25,6 @@ const DATABASE: &str = "database";
 #[derive(Debug, Clone)]
 pub struct LoopContext {
     pub store: Store,
-    /// Which monitors are ours to watch.
-    pub shards: Shards,
     pub prober: Arc<Prober>,
     pub live: Arc<LiveState>,
     pub alerts: InternalAlerts,
@@ -98,7 +95,6 @@ impl LoopContext {
         drop(rustls::crypto::ring::default_provider().install_default());
         Self {
             store: Store::open(&folder.join("serin.db")).await.unwrap(),
-            shards: Shards::ALL,
             prober: Arc::new(Prober::new(1)),
             live: Arc::new(LiveState::default()),
             alerts: InternalAlerts::new(),

@@ -57,9 +57,10 @@ pub(crate) async fn runtimes(
     now: DateTime<Utc>,
 ) -> Result<Vec<MonitorRuntime>, StoreError> {
     let first_seen = store.config_loaded(fleet, files, now).await?;
-    let ours = fleet.monitors.iter().filter(|monitor| shards.hold(&monitor.id));
+    let ours = fleet.monitors.iter().filter(|monitor| shards.hold_monitor(&monitor.id));
     let mut runtimes = new(ours, &first_seen, now);
-    for incident in store.open_incidents().await?.into_iter().filter(|incident| shards.hold(&incident.monitor)) {
+    for incident in store.open_incidents().await?.into_iter().filter(|incident| shards.hold_monitor(&incident.monitor))
+    {
         let left = |id: &MonitorId| MonitorRuntime::new(Arc::new(departed(id)), now);
         runtimes.entry(incident.monitor).or_insert_with_key(left);
     }

@@ -38,7 +38,7 @@ impl Shards {
     pub const ALL: Self = Self([true; COUNT]);
 
     /// Whether a monitor belongs to one of them.
-    pub fn hold(&self, monitor: &MonitorId) -> bool {
+    pub fn hold_monitor(&self, monitor: &MonitorId) -> bool {
         // A machine that watches everything need not look.
         *self == Self::ALL || self.has(Shard::of(monitor.as_str()))
     }
@@ -84,7 +84,7 @@ mod tests {
             (of_docs, "a", false, "another's does not"),
             (Shards::from_iter([]), "docs", false, "none hold nothing"),
         ] {
-            assert_eq!(shards.hold(&MonitorId::new(id)), expected, "{sentence}");
+            assert_eq!(shards.hold_monitor(&MonitorId::new(id)), expected, "{sentence}");
         }
         assert_eq!(of_docs.iter().collect::<Vec<_>>(), [Shard::of("docs")]);
         assert_eq!(Shards::ALL.iter().count(), COUNT);

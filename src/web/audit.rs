@@ -53,7 +53,13 @@ pub(crate) struct AuditQuery {
 /// Where the database does not answer.
 pub(crate) async fn begin(state: &WebState, (who, from): (&str, IpAddr), action: &str) -> Result<AuditLine, Away> {
     let line = asked(who, from, action);
-    state.ask(state.store.audit(line.clone())).await.map(|()| line)
+    if let Err(away) = state.ask(state.store.audit(line.clone())).await {
+        // A line that waits in the queue may be written yet: it is to say that nothing was done.
+        let state = state.clone();
+        tokio::spawn(async move { end(&state, line, StatusCode::SERVICE_UNAVAILABLE).await });
+        return Err(away);
+    }
+    Ok(line)
 }
 
 /// Notes what was answered; it is there before whoever asked is.

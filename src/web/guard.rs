@@ -75,17 +75,17 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
     if !acts || wanted <= Some(Role::Read) {
         return next.run(request).await;
     }
-    let Ok(asked) = audit::begin(&state, (&who, from), &action).await else {
-        let why = "nothing is done that cannot be noted, and the database does not answer; try again in a moment";
-        return refuse(&request, StatusCode::SERVICE_UNAVAILABLE, why);
-    };
     // Of a life of its own: whoever asked may be gone before it is done, and what came of it is noted all the same.
     let acting = tokio::spawn(async move {
-        let answer = next.run(request).await;
+        let Ok(asked) = audit::begin(&state, (&who, from), &action).await else {
+            let why = "nothing is done that cannot be noted, and the database does not answer; try again in a moment";
+            return refuse(&request, StatusCode::SERVICE_UNAVAILABLE, why);
+        };
+        let answer = tokio::spawn(next.run(request)).await.unwrap_or_else(|_| broken());
         audit::end(&state, asked, answer.status()).await;
         answer
     });
-    acting.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    acting.await.unwrap_or_else(|_| broken())
 }
 
 /// What one has to be allowed for a request; none: whoever comes. A message's link proves itself who may.
@@ -223,6 +223,10 @@ fn speaks_json(path: &str) -> bool {
 
 fn not_from_here(request: &Request) -> Response {
     refuse(request, StatusCode::FORBIDDEN, "this action did not come from a page of this Serin")
+}
+
+fn broken() -> Response {
+    StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
 fn refuse(request: &Request, status: StatusCode, why: &'static str) -> Response {

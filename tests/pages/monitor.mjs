@@ -80,6 +80,7 @@ await page.evaluate(() => {
   window.fetch = async (...asked) => new Response((await (await plain(...asked)).text()).replace("Recheck now</button>", "Recheck now</button><input type=checkbox>"));
 });
 await redrawn();
+await page.waitForSelector("#head input"); // A look that was under way already brings none.
 const isTicked = () => page.$eval("#head input", (one) => one.checked);
 await page.$eval("#head input", (one) => { one.focus(); one.click(); document.querySelector("#head h1").textContent = "old"; });
 await redrawn();

@@ -102,7 +102,7 @@ async fn machines_resume_their_own_shards_and_nothing_is_left_between_them() {
     let mut both = Vec::new();
     for half in [Shards::from_iter(low), Shards::from_iter(high)] {
         let some = resumed(&half).await;
-        assert!(some.iter().all(|(id, ..)| half.hold(id)) && some.len() > 10, "{some:?}");
+        assert!(some.iter().all(|(id, ..)| half.hold_monitor(id)) && some.len() > 10, "{some:?}");
         both.extend(some);
     }
     both.sort_by(|(one, ..), (other, ..)| one.cmp(other));

@@ -34,7 +34,7 @@ pub struct Sealing {
 
 impl Sealing {
     /// How far the hours of a monitor are.
-    pub fn of(&self, monitor: &MonitorId) -> ShardSealing {
+    pub(in crate::store) fn of(&self, monitor: &MonitorId) -> ShardSealing {
         self.shards[usize::from(Shard::of(monitor.as_str()).number())]
     }
 
@@ -58,19 +58,6 @@ impl Sealing {
         Some((earliest, among.iter().filter(|shard| of(shard) == Some(earliest)).collect()))
     }
 
-    /// Notes that the hours of some shards are begun until a moment.
-    pub(in crate::store) fn begin(&mut self, some: &Shards, until: DateTime<Utc>) {
-        for shard in some.iter() {
-            let sealing = &mut self.shards[usize::from(shard.number())];
-            sealing.begun_until = sealing.begun_until.max(until);
-        }
-    }
-
-    /// Whether a beat that is written now comes when its hour is begun already.
-    pub(in crate::store) fn is_late(&self, monitor: &MonitorId, started_at: DateTime<Utc>) -> bool {
-        started_at < self.of(monitor).begun_until
-    }
-
     /// Whether a monitor's pack of an hour, where there is one, is the truth.
     pub(in crate::store) fn has_packs(&self, monitor: &MonitorId, hour: DateTime<Utc>) -> bool {
         hour < self.first_sealed || hour < self.of(monitor).sealed_until
@@ -79,6 +66,37 @@ impl Sealing {
     /// Whether a row of a monitor is the truth.
     pub(in crate::store) fn is_truth(&self, monitor: &MonitorId, started_at: DateTime<Utc>, is_late: bool) -> bool {
         is_late || started_at >= self.last_sealed || started_at >= self.of(monitor).sealed_until
+    }
+}
+
+/// Until when the hours of each shard are begun, as whoever writes beats has it in memory.
+#[derive(Debug)]
+pub(in crate::store) struct Begun {
+    /// By the number of the shard.
+    until: Vec<DateTime<Utc>>,
+    /// The latest of them: few beats are from before it, and the shard of the others need not be known.
+    last: DateTime<Utc>,
+}
+
+impl Begun {
+    /// As the database has it.
+    pub(in crate::store) fn of(sealing: &Sealing) -> Self {
+        let until: Vec<_> = sealing.shards.iter().map(|shard| shard.begun_until).collect();
+        Self { last: until.iter().max().copied().unwrap_or_default(), until }
+    }
+
+    /// Notes that the hours of some shards are begun until a moment.
+    pub(in crate::store) fn begin(&mut self, shards: &Shards, until: DateTime<Utc>) {
+        for shard in shards.iter() {
+            let begun = &mut self.until[usize::from(shard.number())];
+            *begun = (*begun).max(until);
+            self.last = self.last.max(until);
+        }
+    }
+
+    /// Whether a beat that is written now comes when its hour is begun already.
+    pub(in crate::store) fn is_late(&self, monitor: &MonitorId, started_at: DateTime<Utc>) -> bool {
+        started_at < self.last && started_at < self.until[usize::from(Shard::of(monitor.as_str()).number())]
     }
 }
 

@@ -10,6 +10,8 @@ use crate::store::file::readers::Readers;
 use crate::store::values::column::{timestamp, timestamp_or_none, word};
 use crate::store::values::error::StoreError;
 
+/// The status of what is not answered, or never was.
+pub(in crate::store) const UNANSWERED: i64 = 0;
 /// Lines of the audit log in one answer.
 pub(crate) const AUDIT_PAGE: u32 = 200;
 
@@ -62,6 +64,6 @@ fn line(row: &SqliteRow) -> Result<AuditLine, StoreError> {
         who: row.try_get(2)?,
         source: row.try_get(3)?,
         action: row.try_get(4)?,
-        status: u16::try_from(row.try_get::<i64, _>(5)?).ok().filter(|status| *status > 0),
+        status: u16::try_from(row.try_get::<i64, _>(5)?).ok().filter(|status| i64::from(*status) != UNANSWERED),
     })
 }

@@ -133,7 +133,9 @@ impl Readers {
             let is_newer = |mark: &&BeatMark| mark.at >= hour;
             let is_full =
                 |id: &MonitorId| strips.get(id).is_some_and(|s| s.iter().filter(is_newer).count() >= STRIP_LEN);
-            full.extend(owners.ids.iter().filter(|(_, id)| is_full(id)).map(|(owner, _)| *owner));
+            let filled = owners.ids.iter().filter(|(owner, id)| !full.contains(owner) && is_full(id));
+            let filled: Vec<i64> = filled.map(|(owner, _)| *owner).collect();
+            full.extend(filled);
             if full.len() == owners.ids.len() {
                 break;
             }

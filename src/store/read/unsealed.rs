@@ -15,6 +15,7 @@ use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
+use crate::domain::shard::Shards;
 use crate::store::packed::sealing;
 use crate::store::values::beat_rows::BeatRows;
 use crate::store::values::change_set::{BeatSeen, LOCAL, SourcesLook, StageTimes};
@@ -101,12 +102,12 @@ pub(in crate::store) async fn beats_of(
     Ok(beats.by_monitor.into_values().next().unwrap_or_default())
 }
 
-/// The beats that started between two moments (the second is left out) and have a row, of the monitors between two ids,
-/// both of which are in; by monitor, the oldest first.
+/// The beats that started between two moments (the second is left out) and have a row, of these shards' monitors between two
+/// ids, both of which are in; by monitor, the oldest first.
 pub(in crate::store) async fn beats_between(
     connection: &mut SqliteConnection,
     (from, until): (DateTime<Utc>, DateTime<Utc>),
-    (first, last): (&MonitorId, &MonitorId),
+    (shards, first, last): (&Shards, &MonitorId, &MonitorId),
 ) -> Result<BTreeMap<String, Vec<Unsealed>>, StoreError> {
     let mut rows = sqlx::query(OF_SPAN)
         .bind(from.timestamp_micros())
@@ -117,7 +118,12 @@ pub(in crate::store) async fn beats_between(
         .fetch(connection);
     let mut beats = Beats::default();
     while let Some(row) = rows.try_next().await? {
-        beats.take(&row)?;
+        // Others' are not worth being read.
+        if beats.by_monitor.contains_key(row.try_get::<&str, _>(0)?)
+            || shards.hold_monitor(&MonitorId::new(row.try_get(0)?))
+        {
+            beats.take(&row)?;
+        }
     }
     Ok(beats.by_monitor)
 }

@@ -19,17 +19,25 @@ use crate::domain::shard::{Shard, Shards};
 /// Microseconds of an hour; they fit into four bytes.
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Starts of beats by shard, hour and monitor, in microseconds of their hour, sorted.
+/// Starts of beats by hour and monitor.
 #[derive(Debug, Default)]
-struct Starts(BTreeMap<(Shard, i64), HashMap<Box<str>, Vec<u32>>>);
+struct Starts(BTreeMap<i64, HashMap<Box<str>, HourStarts>>);
+
+/// Starts of one monitor's beats in microseconds of their hour, sorted.
+#[derive(Debug)]
+struct HourStarts {
+    shard: Shard,
+    within: Vec<u32>,
+}
 
 impl Starts {
     fn add(&mut self, monitor: &str, started_at_us: i64) {
-        let within = u32::try_from(started_at_us.rem_euclid(HOUR_US)).unwrap_or_default();
-        let hour = self.0.entry((Shard::of(monitor), started_at_us.div_euclid(HOUR_US))).or_default();
+        let (hour, within) = placed(started_at_us);
+        let hour = self.0.entry(hour).or_default();
+        let new = || HourStarts { shard: Shard::of(monitor), within: Vec::new() };
         let starts = match hour.get_mut(monitor) {
-            Some(starts) => starts,
-            None => hour.entry(Box::from(monitor)).or_default(),
+            Some(known) => &mut known.within,
+            None => &mut hour.entry(Box::from(monitor)).or_insert_with(new).within,
         };
         // A beat ends after those that started before it, mostly.
         if starts.last().is_none_or(|last| *last < within) {
@@ -39,13 +47,37 @@ impl Starts {
         }
     }
 
+    fn remove(&mut self, monitor: &str, started_at_us: i64) {
+        let (hour, within) = placed(started_at_us);
+        let Some(monitors) = self.0.get_mut(&hour) else { return };
+        if let Some(starts) = monitors.get_mut(monitor) {
+            starts.within.retain(|start| *start != within);
+        }
+        monitors.retain(|_, starts| !starts.within.is_empty());
+        if monitors.is_empty() {
+            self.0.remove(&hour);
+        }
+    }
+
+    /// Leaves out the hours of some shards before one.
+    fn leave_out(&mut self, shards: &Shards, until: i64) {
+        for (_, monitors) in self.0.range_mut(..until) {
+            monitors.retain(|_, starts| !shards.has(starts.shard));
+        }
+        self.0.retain(|_, monitors| !monitors.is_empty());
+    }
+
     fn of(&self, monitor: &str) -> impl Iterator<Item = i64> {
-        let shard = Shard::of(monitor);
-        self.0.range((shard, i64::MIN)..=(shard, i64::MAX)).flat_map(move |((_, hour), monitors)| {
-            let starts = monitors.get(monitor).map_or(&[][..], Vec::as_slice);
+        self.0.iter().flat_map(move |(hour, monitors)| {
+            let starts = monitors.get(monitor).map_or(&[][..], |starts| &starts.within);
             starts.iter().map(move |within| hour * HOUR_US + i64::from(*within))
         })
     }
+}
+
+/// The hour of a moment, and how far into it that is.
+fn placed(started_at_us: i64) -> (i64, u32) {
+    (started_at_us.div_euclid(HOUR_US), u32::try_from(started_at_us.rem_euclid(HOUR_US)).unwrap_or_default())
 }
 
 /// What is known of rows of beats; see the head of the file.
@@ -66,8 +98,8 @@ pub(in crate::store) struct RowChanges {
     pub(in crate::store) added: Vec<(MonitorId, DateTime<Utc>, bool)>,
     /// Before these moments packs are the truth for these shards.
     pub(in crate::store) sealed_until: Vec<(Shards, DateTime<Utc>)>,
-    /// Whose late beats joined their pack, and the hour of it.
-    pub(in crate::store) joined: Vec<(MonitorId, DateTime<Utc>)>,
+    /// Whose late beats joined their pack, and the microseconds of their starts.
+    pub(in crate::store) joined: Vec<(MonitorId, Vec<i64>)>,
 }
 
 impl BeatRows {
@@ -79,17 +111,10 @@ impl BeatRows {
             starts.add(monitor.as_str(), started_at.timestamp_micros());
         }
         for (shards, until) in &changes.sealed_until {
-            let until = until.timestamp_micros().div_euclid(HOUR_US);
-            known.unsealed.0.retain(|(shard, hour), _| *hour >= until || !shards.has(*shard));
+            known.unsealed.leave_out(shards, placed(until.timestamp_micros()).0);
         }
-        for (monitor, hour) in &changes.joined {
-            let hour = (Shard::of(monitor.as_str()), hour.timestamp_micros().div_euclid(HOUR_US));
-            if let Some(monitors) = known.late.0.get_mut(&hour) {
-                monitors.remove(monitor.as_str());
-                if monitors.is_empty() {
-                    known.late.0.remove(&hour);
-                }
-            }
+        for (monitor, starts) in &changes.joined {
+            starts.iter().for_each(|start| known.late.remove(monitor.as_str(), *start));
         }
     }
 
@@ -116,9 +141,8 @@ impl BeatRows {
     /// How many beats of a monitor's hour have a row, as far as is known.
     pub(in crate::store) fn count(&self, monitor: &MonitorId, hour: DateTime<Utc>) -> usize {
         let known = self.0.lock();
-        let hour = (Shard::of(monitor.as_str()), hour.timestamp_micros().div_euclid(HOUR_US));
-        let hour = known.unsealed.0.get(&hour);
-        hour.and_then(|monitors| monitors.get(monitor.as_str())).map_or(0, Vec::len)
+        let hour = known.unsealed.0.get(&placed(hour.timestamp_micros()).0);
+        hour.and_then(|monitors| monitors.get(monitor.as_str())).map_or(0, |starts| starts.within.len())
     }
 }
 
@@ -128,6 +152,10 @@ mod tests {
 
     fn at(seconds: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_790_000_000 / 3_600 * 3_600 + seconds, 7_000).unwrap_or_default()
+    }
+
+    fn us(seconds: i64) -> i64 {
+        at(seconds).timestamp_micros()
     }
 
     fn added(beats: &[(&str, i64, bool)]) -> RowChanges {
@@ -158,9 +186,9 @@ mod tests {
                 "also when the next hour is sealed",
             ),
             (
-                RowChanges { joined: vec![(MonitorId::new("docs"), at(0))], ..RowChanges::default() },
-                &[3_600],
-                "until it has joined its pack",
+                RowChanges { joined: vec![(MonitorId::new("docs"), vec![us(120)])], ..added(&[("docs", 180, true)]) },
+                &[180, 3_600],
+                "until it has joined its pack, and another of that hour until it has",
             ),
         ];
         for (changes, expected, sentence) in table {

@@ -5,6 +5,7 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::domain::api_key::{ApiKey, KEYS_MAX};
 use crate::domain::audit::AuditLine;
+use crate::store::read::keys::UNANSWERED;
 
 /// See [`crate::store::Store::make_key`].
 pub(in crate::store) async fn make(
@@ -43,9 +44,6 @@ pub(in crate::store) async fn end(
     let ended = ended.bind(id).bind(now.timestamp_micros()).bind(actor).execute(connection).await?;
     Ok(ended.rows_affected() > 0)
 }
-
-/// The status of what is not answered, or never was.
-const UNANSWERED: i64 = 0;
 
 /// See [`crate::store::Store::audit`].
 pub(in crate::store) async fn audit(connection: &mut SqliteConnection, line: &AuditLine) -> Result<(), sqlx::Error> {

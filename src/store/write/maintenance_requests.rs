@@ -64,7 +64,7 @@ impl Store {
         .await?;
         let monitors = rows.iter().map(|row| row.try_get(0).map(MonitorId::new));
         let mut monitors = monitors.collect::<Result<Vec<_>, _>>()?;
-        monitors.retain(|monitor| shards.hold(monitor));
+        monitors.retain(|monitor| shards.hold_monitor(monitor));
         let counted = |monitor: MonitorId| {
             let beats = self.rows.count(&monitor, hour);
             (monitor, beats)
@@ -92,11 +92,11 @@ impl Store {
         (first, last): (&MonitorId, &MonitorId),
     ) -> Result<Vec<Owned>, StoreError> {
         let mut reader = self.readers.acquire().await?;
-        let rows = unsealed::beats_between(&mut reader, (hour, hour + packs::HOUR), (first, last)).await?;
+        let rows = unsealed::beats_between(&mut reader, (hour, hour + packs::HOUR), (shards, first, last)).await?;
         let on_time = |(monitor, rows): (String, Vec<Unsealed>)| {
             let monitor = MonitorId::new(&monitor);
             let beats: Vec<_> = rows.into_iter().filter(|row| !row.is_late).map(|row| row.beat).collect();
-            (!beats.is_empty() && shards.hold(&monitor)).then_some(Owned { monitor, beats })
+            (!beats.is_empty()).then_some(Owned { monitor, beats })
         };
         Ok(rows.into_iter().filter_map(on_time).collect())
     }

@@ -24,7 +24,7 @@ use crate::store::packed::pack::hour;
 use crate::store::packed::pack::numbers::Numbers;
 use crate::store::packed::packs::{self, damaged, slot};
 use crate::store::packed::roll;
-use crate::store::packed::sealing::{self, Sealing};
+use crate::store::packed::sealing::{self, Begun};
 use crate::store::read::unsealed::{self, is_late};
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::{ChangeSet, LOCAL};
@@ -57,6 +57,18 @@ pub(in crate::store) async fn begin(
     shards: &Shards,
     until: DateTime<Utc>,
 ) -> Result<(), StoreError> {
+    // Where a beat came meanwhile whose hour would be passed over, the janitor looks again.
+    let passed_over = sqlx::query(
+        "SELECT EXISTS (SELECT 1 FROM beats WHERE started_at < $1 AND started_at >= \
+         (SELECT MIN(sealed_until) FROM shards WHERE shard IN (SELECT value FROM json_each($2))))",
+    )
+    .bind((until - packs::HOUR).timestamp_micros())
+    .bind(numbers_of(shards))
+    .fetch_one(&mut *connection)
+    .await?;
+    if passed_over.try_get(0)? {
+        return Ok(());
+    }
     sqlx::query(
         "UPDATE shards SET begun_until = MAX(begun_until, $1) WHERE shard IN (SELECT value FROM json_each($2))",
     )
@@ -92,11 +104,11 @@ fn numbers_of(shards: &Shards) -> String {
 /// Notes which of the records came after their hour's sealing had begun.
 pub(in crate::store) async fn note_late(
     connection: &mut SqliteConnection,
-    sealing: &Sealing,
+    begun: &Begun,
     records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
     let beats = records.iter().filter_map(|record| record.beat.as_ref());
-    for beat in beats.filter(|beat| sealing.is_late(&beat.monitor, beat.started_at)) {
+    for beat in beats.filter(|beat| begun.is_late(&beat.monitor, beat.started_at)) {
         sqlx::query(
             "INSERT INTO late_beats (started_at, monitor, location) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
         )
@@ -212,7 +224,7 @@ pub(in crate::store) async fn join_late(
     let late = ripe(connection, shards, packs::hour_of(now - GRACE)).await?;
     for (monitor, started_at) in &late {
         let (hour, start) = (packs::hour_of(*started_at), started_at.timestamp_micros());
-        if changes.joined.iter().any(|(other, at)| other == monitor && *at == hour) {
+        if changes.joined.iter().any(|(other, starts)| other == monitor && starts.contains(&start)) {
             continue;
         }
         let end = (hour + packs::HOUR).timestamp_micros();
@@ -223,7 +235,7 @@ pub(in crate::store) async fn join_late(
             starts.insert(place, start);
         }
         join(connection, names, monitor, (hour, &starts)).await?;
-        changes.joined.push((monitor.clone(), hour));
+        changes.joined.push((monitor.clone(), starts));
     }
     Ok(!late.is_empty())
 }
@@ -234,6 +246,10 @@ async fn ripe(
     shards: &Shards,
     before: DateTime<Utc>,
 ) -> Result<Vec<(MonitorId, DateTime<Utc>)>, StoreError> {
+    let any = sqlx::query("SELECT EXISTS (SELECT 1 FROM late_beats WHERE started_at < $1)");
+    if !any.bind(before.timestamp_micros()).fetch_one(&mut *connection).await?.try_get(0)? {
+        return Ok(Vec::new());
+    }
     let sealing = sealing::sealing(connection).await?;
     let mut rows =
         sqlx::query("SELECT started_at, monitor FROM late_beats WHERE started_at < $1 ORDER BY started_at, monitor")
@@ -244,7 +260,7 @@ async fn ripe(
         && let Some(row) = rows.try_next().await?
     {
         let (monitor, started_at) = (MonitorId::new(row.try_get(1)?), timestamp_from(row.try_get(0)?)?);
-        if shards.hold(&monitor) && started_at < sealing.of(&monitor).sealed_until {
+        if shards.hold_monitor(&monitor) && started_at < sealing.of(&monitor).sealed_until {
             ripe.push((monitor, started_at));
         }
     }

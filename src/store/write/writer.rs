@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::store::file::held::{DatabaseLock, Held};
 use crate::store::file::schema;
-use crate::store::packed::sealing::{self, Sealing};
+use crate::store::packed::sealing::{self, Begun};
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
@@ -52,8 +52,8 @@ pub(in crate::store) struct Writer {
     /// Where the rows of beats stand, and what the running transaction changes of it.
     rows: Arc<BeatRows>,
     row_changes: RowChanges,
-    /// Beats that started before this, in microseconds, are late: their hour is being sealed, or is.
-    sealing: Sealing,
+    /// Beats that started before this are late: their shard's hour is being sealed, or is.
+    begun: Begun,
     page_limit: u32,
     signals: Signals,
     place: Arc<DatabaseLock>,
@@ -65,7 +65,7 @@ pub(in crate::store) struct Writer {
 #[derive(Debug)]
 pub(in crate::store) struct WriterStart {
     names: Names,
-    sealing: Sealing,
+    begun: Begun,
 }
 
 impl WriterStart {
@@ -73,7 +73,7 @@ impl WriterStart {
     pub(in crate::store) async fn read(connection: &mut SqliteConnection) -> Result<Self, StoreError> {
         let names = Names::new();
         outbox::take_back(connection, NODE).await?;
-        Ok(Self { names, sealing: sealing::sealing(connection).await? })
+        Ok(Self { names, begun: Begun::of(&sealing::sealing(connection).await?) })
     }
 
     /// Which texts are kept, for those who have one to keep.
@@ -87,18 +87,18 @@ impl Writer {
     pub(in crate::store) fn new(
         database: PathBuf,
         connection: SqliteConnection,
-        (begun, rows): (WriterStart, Arc<BeatRows>),
+        (start, rows): (WriterStart, Arc<BeatRows>),
         (held, place): (Held, Arc<DatabaseLock>),
         signals: Signals,
     ) -> Self {
-        let WriterStart { names, sealing } = begun;
+        let WriterStart { names, begun } = start;
         Self {
             database,
             connection: Some(connection),
             names,
             rows,
             row_changes: RowChanges::default(),
-            sealing,
+            begun,
             page_limit: PAGES_MAX,
             signals,
             place,
@@ -288,14 +288,14 @@ impl Writer {
     /// All that records bring.
     async fn put(&mut self, connection: &mut SqliteConnection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
         append(connection, &mut self.names, records).await?;
-        seal::note_late(connection, &self.sealing, records).await?;
+        seal::note_late(connection, &self.begun, records).await?;
         decide(connection, records).await?;
         keep(connection, records).await?;
         listing::note(connection, records).await?;
         transcript::keep(connection, records).await?;
         let beats = records.iter().filter_map(|record| record.beat.as_ref());
         let added = beats.map(|beat| {
-            let is_late = self.sealing.is_late(&beat.monitor, beat.started_at);
+            let is_late = self.begun.is_late(&beat.monitor, beat.started_at);
             (beat.monitor.clone(), beat.started_at, is_late)
         });
         self.row_changes.added.extend(added);
@@ -370,7 +370,7 @@ impl Writer {
             Work::Chore(maintenance) => {
                 if let Maintenance::Begin { shards, until } = &*maintenance {
                     // Too early is harmless where this is taken back: a late beat joins its pack all the same.
-                    self.sealing.begin(shards, *until);
+                    self.begun.begin(shards, *until);
                 }
                 let rows = (&*self.rows, &mut self.row_changes);
                 CommitAnswer::Changed(maintenance::run(connection, &mut self.names, rows, *maintenance).await?)
