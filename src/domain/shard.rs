@@ -23,12 +23,6 @@ impl Shard {
     }
 }
 
-impl From<u8> for Shard {
-    fn from(number: u8) -> Self {
-        Self(number)
-    }
-}
-
 /// Some shards, such as those that one machine watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shards([bool; COUNT]);

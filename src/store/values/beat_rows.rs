@@ -52,8 +52,10 @@ impl Starts {
         let Some(monitors) = self.0.get_mut(&hour) else { return };
         if let Some(starts) = monitors.get_mut(monitor) {
             starts.within.retain(|start| *start != within);
+            if starts.within.is_empty() {
+                monitors.remove(monitor);
+            }
         }
-        monitors.retain(|_, starts| !starts.within.is_empty());
         if monitors.is_empty() {
             self.0.remove(&hour);
         }
