@@ -27,7 +27,7 @@ use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
 use crate::daemon::startup::{Start, Started, Waiting};
-use crate::daemon::{drills, heartbeat, janitor, kept_lists, permits, queue_metrics, quiet_loop};
+use crate::daemon::{drills, follow, heartbeat, janitor, kept_lists, permits, publish, queue_metrics, quiet_loop};
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
@@ -175,6 +175,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         fleets.clone(),
         shutdown.clone(),
     );
+    web.followed = Arc::new(follow::KeptViews(store.clone()));
     web.alerts = context.alerts.clone();
     web.quiets = Arc::clone(&context.quiets);
     web.keys.put(store.live_keys(Utc::now()).await.context("the keys of the API cannot be read")?);
@@ -212,6 +213,10 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("drills", drills::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(context.clone(), WATCHED, shutdown.clone())));
+    if WATCHED != Shards::ALL {
+        tasks.spawn(named("publish", publish::run(context.clone(), WATCHED, shutdown.clone())));
+        tasks.spawn(named("follow", follow::run(context.clone(), WATCHED, shutdown.clone())));
+    }
     tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));
     tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
     let live = Arc::clone(&context.live);

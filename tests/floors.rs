@@ -35,7 +35,11 @@ const INSIDE: &[(&str, &[&str])] = &[
         "live",
         &[
             "drawn_view",
+            "followed",
             "state",
+            "standing",
+            "published",
+            "monitor_view",
             "quiets",
             "listings",
             "banner",

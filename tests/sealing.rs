@@ -228,7 +228,7 @@ async fn sealing_changes_nothing_that_is_read() {
     assert_eq!(answers[&monitor], of_hours[..26], "hours that are sealed say how often canaries were right");
     assert_eq!(store.recent_asks(at(0), Whose::Everybodys).await.expect("asks").len(), asks, "windows are the same");
     assert_eq!(store.coverage(at(0), Whose::Everybodys).await.expect("coverage"), coverage, "coverage is the same");
-    let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::live::state::BeatMark>>| {
+    let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::live::monitor_view::BeatMark>>| {
         let mut all: Vec<_> = strips
             .iter()
             .flat_map(|(id, strip)| strip.iter().map(move |mark| (id.to_string(), mark.at.timestamp_millis() / 10)))

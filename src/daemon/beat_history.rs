@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::daemon::clock::Clock;
 use crate::daemon::strip::Strip;
 use crate::domain::outcome::Verdict;
-use crate::live::state::{BeatMark, HourMark};
+use crate::live::monitor_view::{BeatMark, HourMark};
 
 /// Hours that coverage and uptime look back over.
 const DAY_HOURS: i64 = 24;

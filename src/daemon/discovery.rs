@@ -38,7 +38,8 @@ use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::live::listings::{ListingChange, Listings};
-use crate::live::state::{LiveChange, RollUp, Standing};
+use crate::live::monitor_view::RollUp;
+use crate::live::state::LiveChange;
 use crate::net::document::Documents;
 
 /// The longest it does not look whether something is due.
@@ -341,7 +342,7 @@ impl Discovery {
                 && standing.figures().seen_at.is_some_and(|seen_at| seen_at.timestamp() > gone_since)
         };
         match () {
-            () if !has_worked(&*standing) => Seen::Never,
+            () if !standing.has_worked() => Seen::Never,
             () if is_well() => Seen::Well,
             () => Seen::Failing,
         }
@@ -351,8 +352,7 @@ impl Discovery {
     fn never_worked(&self, known: &Known, for_so_long: TimeDelta, now: DateTime<Utc>) -> Vec<String> {
         let is_so = |id: &&String| {
             let standing = self.context.live.standing(&MonitorId::new(id));
-            standing
-                .is_some_and(|standing| !has_worked(&*standing) && now - standing.view().day.first_seen >= for_so_long)
+            standing.is_some_and(|standing| !standing.has_worked() && now - standing.first_seen() >= for_so_long)
         };
         known.listing.targets.keys().filter(is_so).cloned().collect()
     }
@@ -360,8 +360,4 @@ impl Discovery {
     fn path(&self, fleet: &Fleet, source: &Source) -> PathBuf {
         discovered::path(&self.folder, &fleet.discovery.folder, &source.id)
     }
-}
-
-fn has_worked(standing: &dyn Standing) -> bool {
-    standing.state().is_some_and(|(_, state)| state.has_worked())
 }

@@ -32,7 +32,7 @@ use crate::domain::restart::RestartMarks;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::shard::Shards;
 use crate::domain::signal::{Phase, Signal, SignalState};
-use crate::live::state::HourMark;
+use crate::live::monitor_view::HourMark;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::read::recent::{AskLine, HourCount};

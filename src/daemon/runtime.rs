@@ -23,7 +23,7 @@ use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::{RecentAction, ServerProfile};
 use crate::domain::signal::Signal;
 use crate::domain::sources::source_pages;
-use crate::live::state::RollUp;
+use crate::live::monitor_view::RollUp;
 use crate::probe::assignment::Harvesting;
 use crate::probe::decode::sources;
 use crate::store::write::probe_memory::address_hash;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::outcome::Verdict;
 use crate::domain::reason::FailureReason;
-use crate::live::state::{BeatMark, STRIP_LEN};
+use crate::live::monitor_view::{BeatMark, STRIP_LEN};
 
 /// By how many beats a strip grows that is not yet at its length.
 const GROWTH: usize = 12;

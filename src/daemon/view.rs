@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
@@ -19,16 +18,15 @@ use crate::domain::outcome::AskVerdict;
 use crate::domain::paging::hold::TellingHold;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::rate_limit::{Hold, Spent};
+use crate::domain::schedule::stale_after;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Level, Phase, Signal};
 use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
-use crate::live::state::{
+use crate::live::monitor_view::{
     CanaryView, CostView, DayView, DeclaredView, HourMark, LatencyView, MonitorView, OpenIncident, RollUp, SignalView,
-    Standing, ToolsView,
+    ToolsView,
 };
-
-/// A monitor not seen for so many intervals is unknown, whatever it was.
-const STALE_INTERVALS: u32 = 3;
+use crate::live::standing::Standing;
 
 /// A monitor as a beat left it. What is large is shared with the runtime; nothing is put into words before somebody asks.
 #[derive(Debug)]
@@ -107,10 +105,6 @@ impl MonitorRuntime {
     }
 }
 
-fn stale_after(monitor: &Monitor) -> Duration {
-    monitor.every * STALE_INTERVALS + monitor.timeout
-}
-
 /// The phase that is shown: wrong answers that are asked again before anybody is told are no calm, and what was bad among
 /// the latest beats and is well now is nothing to wait for.
 fn phase(state: &MonitorState, signal: Signal) -> Phase {
@@ -181,20 +175,25 @@ impl Standing for MonitorSnapshot {
         Some((Arc::clone(&self.monitor), Arc::clone(&self.state)))
     }
 
+    fn was_well(&self) -> bool {
+        self.strip.lock().marks().any(|mark| mark.is_well())
+    }
+
+    fn has_worked(&self) -> bool {
+        self.state.has_worked()
+    }
+
+    fn first_seen(&self) -> DateTime<Utc> {
+        self.first_seen
+    }
+
     fn view(&self) -> MonitorView {
         MonitorView {
             id: self.monitor.id.clone(),
-            declared: DeclaredView {
-                name: self.monitor.name.clone(),
-                url: self.monitor.url.shown.clone(),
-                labels: self.monitor.labels.clone(),
-                every: self.monitor.every,
-                stale_after: stale_after(&self.monitor),
-                line: self.monitor.line,
-                calls_per_day: self.monitor.calls_per_day(),
-            },
+            declared: DeclaredView::of(&self.monitor),
             roll_up: self.roll_up,
             since: self.since,
+            has_worked: self.state.has_worked(),
             signals: Signal::ALL.into_iter().filter(|it| self.is_judged(*it)).map(|it| self.signal(it)).collect(),
             strip: self.strip.lock().marks().collect(),
             latency: self.latency(),

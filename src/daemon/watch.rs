@@ -36,7 +36,7 @@ use crate::domain::paging::quiet::QuietBook;
 use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
-use crate::live::state::BeatMark;
+use crate::live::monitor_view::BeatMark;
 use crate::probe::assignment::{Assignment, Further};
 use crate::store::values::change_set::{BeatRow, ChangeSet, ServerProfileRow, TranscriptRow};
 use crate::store::write::probe_memory::address_hash;

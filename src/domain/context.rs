@@ -25,6 +25,9 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// No figure.
+    pub const NONE: Self = Self { counts: [0; BOUNDS.len() + 1], sum: 0 };
+
     /// Counts one figure into its bucket.
     pub fn push(&mut self, tokens: u32) {
         let bucket = BOUNDS.iter().position(|bound| tokens <= *bound).unwrap_or(BOUNDS.len());

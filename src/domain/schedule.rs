@@ -20,10 +20,18 @@ pub const SUSPECT_GAPS: [Duration; 2] = [Duration::from_secs(5), Duration::from_
 /// In one round of so many a canary is asked plainly, where the server knows a way past its caches.
 pub const PLAIN_EVERY: u32 = 5;
 
+/// A monitor not seen for so many intervals is unknown, whatever it was.
+const STALE_INTERVALS: u32 = 3;
+
 /// A beat comes up to this part of its interval later than its phase, each time another.
 const JITTER_PART: u32 = 20;
 /// And never more than this: people count on "every hour" to be near the hour.
 const JITTER_MAX: Duration = Duration::from_secs(3);
+
+/// The age from which on what was seen of a monitor says nothing of now.
+pub fn stale_after(monitor: &Monitor) -> Duration {
+    monitor.every * STALE_INTERVALS + monitor.timeout
+}
 
 /// Where in its interval a monitor's beats fall: by the hash of its id, so that a fleet spreads
 /// evenly and a restart or an edit elsewhere moves nobody.

@@ -12,7 +12,10 @@ use crate::domain::outcome::Verdict;
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::tools::Drift;
 use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
-use crate::live::state::{CanaryView, DeclaredView, MonitorView, OpenIncident, RollUp, Standing, ToolsView};
+use crate::live::monitor_view::{
+    BeatMark, CanaryView, DeclaredView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView,
+};
+use crate::live::standing::Standing;
 
 impl MonitorView {
     /// Signals that are over their limit and open nothing yet.
@@ -51,7 +54,7 @@ impl Standing for MonitorView {
     fn signals(&self) -> [Option<SignalGlance<'_>>; Signal::ALL.len()] {
         Signal::ALL.map(|signal| {
             let view = self.signals.iter().find(|view| view.signal == signal)?;
-            Some(SignalGlance { signal, phase: view.phase, incident: view.incident.as_ref().map(incident) })
+            Some(view.glance())
         })
     }
 
@@ -85,8 +88,27 @@ impl Standing for MonitorView {
         None
     }
 
+    fn was_well(&self) -> bool {
+        self.strip.iter().any(BeatMark::is_well)
+    }
+
+    fn has_worked(&self) -> bool {
+        self.has_worked
+    }
+
+    fn first_seen(&self) -> DateTime<Utc> {
+        self.day.first_seen
+    }
+
     fn view(&self) -> MonitorView {
         self.clone()
+    }
+}
+
+impl SignalView {
+    /// What lists read of it.
+    pub fn glance(&self) -> SignalGlance<'_> {
+        SignalGlance { signal: self.signal, phase: self.phase, incident: self.incident.as_ref().map(incident) }
     }
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::domain::action::{Action, Asked};
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
-use crate::live::state::MonitorView;
+use crate::live::monitor_view::MonitorView;
 use crate::store::StoreError;
 use crate::web::problem::Problem;
 use crate::web::state::{STORE_WAIT_MAX, WebState};
@@ -24,7 +24,7 @@ const ACTOR_CHARS_MAX: usize = 64;
 /// Asks for a look at a monitor; when that was.
 pub(crate) async fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem> {
     let monitor = MonitorId::new(monitor);
-    if state.live.get(&monitor).is_none() {
+    if state.live.standing(&monitor).is_none() {
         return Err(Problem::NO_MONITOR);
     }
     let asked_at = Utc::now();
@@ -46,7 +46,7 @@ pub(crate) async fn recheck_and_wait(
     };
     let over = async {
         loop {
-            if let Some(view) = state.live.get(&id).filter(looked) {
+            if let Some(view) = state.view(&id).await.filter(looked) {
                 return Some(view);
             }
             // One that lags looks again; a live state that is gone has no more to say.

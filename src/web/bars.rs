@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::cell::Cell;
 use crate::domain::monitor::MonitorId;
-use crate::live::state::{HourMark, MonitorView};
+use crate::live::monitor_view::{HourMark, MonitorView};
 use crate::store::read::cells::MONITORS_MAX;
 use crate::web::kept_cells::KeptPast;
 use crate::web::ranges::{day_of, hour_of};

@@ -10,7 +10,7 @@ use crate::domain::fleet::Provenance;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{CanaryScore, CanaryWatch, FallWatch, KindWatch};
 use crate::domain::quality::unarmed;
-use crate::live::state::{CanaryView, MonitorView};
+use crate::live::monitor_view::{CanaryView, MonitorView};
 
 /// How many canaries are right, each counted once.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -83,7 +83,7 @@ pub(crate) async fn show(
     Query(asked): Query<HistoryQuery>,
 ) -> Result<Json<HistoryBody>, Problem> {
     let unknown = |why| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, why);
-    let view = state.live.get(&MonitorId::new(&id)).ok_or(Problem::NO_MONITOR)?;
+    let view = state.view(&MonitorId::new(&id)).await.ok_or(Problem::NO_MONITOR)?;
     let range = match asked.range.as_deref() {
         None => Range::Day,
         Some(word) => {

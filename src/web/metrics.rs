@@ -23,8 +23,9 @@ use crate::domain::signal::Phase;
 use crate::live::drill_metrics::{DrillMetrics, DrillTimes, SECONDS as ACCEPTANCE_SECONDS};
 use crate::live::footprint::Footprint;
 use crate::live::listings::ListingView;
+use crate::live::monitor_view::RollUp;
 use crate::live::search_metrics::{SECONDS, SearchMetrics, VERDICTS};
-use crate::live::state::{RollUp, Standing};
+use crate::live::standing::Standing;
 use crate::web::state::WebState;
 
 /// Up to this many monitors every signal has its series; beyond, only those that are not quiet.
@@ -55,6 +56,8 @@ struct Scrape {
 impl Collector for Scrape {
     fn encode(&self, mut to: DescriptorEncoder) -> Result<(), Error> {
         let mut all = self.state.live.all();
+        // Each machine tells of what it watches: whoever adds them up counts nothing twice.
+        all.retain(|one| one.followed().is_none());
         all.truncate(MONITORS_MAX);
         monitors(&mut to, &all)?;
         signals(&mut to, &all)?;

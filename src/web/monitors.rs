@@ -1,6 +1,5 @@
 //! `/api/v1/monitors`: the live state as JSON, and a look asked for. Times are RFC 3339 in UTC.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -17,7 +16,7 @@ use crate::domain::observation::Footprint;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{HeldBy, Signal};
-use crate::live::state::{DayView, DeclaredView, LatencyView, MonitorView, SignalView, Standing};
+use crate::live::monitor_view::{DayView, DeclaredView, LatencyView, MonitorView, SignalView};
 use crate::web::actions;
 use crate::web::canaries::{
     ArmedBody, CanaryBody, ScoreBody, WatchBody, armed_body, canary_body, score_body, watch_body,
@@ -178,13 +177,13 @@ pub(crate) async fn list(State(state): State<WebState>, RawQuery(query): RawQuer
     let is_more = after.is_some() && found.len() > MONITORS_PER_PAGE;
     let next = shown.last().filter(|_| is_more).map(|last| last.id().to_string());
     let in_maintenance = state.in_maintenance(shown.iter().map(|one| one.id()));
-    let body = |one: &Arc<dyn Standing>| monitor_body(&one.view(), in_maintenance.get(one.id()).copied(), None);
-    let monitors = shown.iter().map(body).collect();
+    let body = |view: &MonitorView| monitor_body(view, in_maintenance.get(&view.id).copied(), None);
+    let monitors = state.views(shown).await.iter().map(body).collect();
     Json(MonitorList { total, page, pages, monitors, next })
 }
 
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<MonitorBody>, Problem> {
-    let view = state.live.get(&MonitorId::new(&id));
+    let view = state.view(&MonitorId::new(&id)).await;
     view.map(|view| Json(whole_body(&state, &view))).ok_or(Problem::NO_MONITOR)
 }
 

@@ -18,7 +18,10 @@ use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::secret::Secret;
 use crate::domain::tools::Listing;
 use crate::live::listings::Listings;
+use crate::live::monitor_view::MonitorView;
+use crate::live::published::{Followed, FollowedViews, NoneFollowed};
 use crate::live::quiets::Quiets;
+use crate::live::standing::Standing;
 use crate::live::state::LiveState;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -56,6 +59,8 @@ pub struct Settings {
 pub struct WebState {
     /// The last known state of everything.
     pub live: Arc<LiveState>,
+    /// What the database has of monitors that other machines watch.
+    pub followed: Arc<dyn FollowedViews>,
     /// What pages read of the past; while it is away they go on from `live`.
     pub store: Store,
     /// What does not change while the process lives.
@@ -114,6 +119,7 @@ impl WebState {
         let signs_in_since_start = fleet.borrow().sign_in.is_declared();
         Self {
             live,
+            followed: Arc::new(NoneFollowed),
             store,
             settings: Arc::new(settings),
             fleet,
@@ -138,6 +144,23 @@ impl WebState {
             oidc: Arc::default(),
             signs_in_since_start,
         }
+    }
+
+    /// Monitors as their pages show them, in the same order; what the database does not answer in time is left out.
+    pub(crate) async fn views(&self, standings: &[Arc<dyn Standing>]) -> Vec<MonitorView> {
+        let followed: Vec<Followed> = standings.iter().filter_map(|one| one.followed()).cloned().collect();
+        let kept = match followed.is_empty() {
+            true => None,
+            false => tokio::time::timeout(STORE_WAIT_MAX, self.followed.views(&followed)).await.ok().flatten(),
+        };
+        let mut kept = kept.into_iter().flatten();
+        let view = |one: &Arc<dyn Standing>| one.followed().and_then(|_| kept.next()).unwrap_or_else(|| one.view());
+        standings.iter().map(view).collect()
+    }
+
+    /// A monitor as its page shows it; none where it is not declared.
+    pub(crate) async fn view(&self, id: &MonitorId) -> Option<MonitorView> {
+        self.views(&[self.live.standing(id)?]).await.pop()
     }
 
     /// What open pages were told so far, and what there was of news; none while no page is open.

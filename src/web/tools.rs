@@ -15,7 +15,7 @@ use crate::domain::contract::Baseline;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
 use crate::domain::tools::{Drift, Instruction, ToolChange};
-use crate::live::state::{MonitorView, ToolsView};
+use crate::live::monitor_view::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
 use crate::web::actions::{acknowledge, ask, cleaned};
 use crate::web::admitted::{ClaimedName, Visit};
@@ -96,7 +96,7 @@ pub(crate) struct Acceptance {
 }
 
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<ToolsBody>, Problem> {
-    let view = found(&state, &id)?;
+    let view = found(&state, &id).await?;
     let history = state.ask(state.store.listings(&view.id)).await?;
     let locked = locked(&state, &view);
     Ok(Json(body(&view, history, locked)))
@@ -136,7 +136,7 @@ pub(crate) async fn ask_to_accept(
     if actor.is_empty() {
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "say who accepts"));
     }
-    let view = found(state, id)?;
+    let view = found(state, id).await?;
     let tools = view.tools.as_ref().ok_or(conflict("no tools were seen since Serin started; look again first"))?;
     let limit = view.declared.every * STALE_BEATS;
     if (Utc::now() - tools.seen_at).to_std().is_ok_and(|age| age > limit) {
@@ -184,8 +184,8 @@ pub(crate) fn locked(state: &WebState, view: &MonitorView) -> Option<Locked> {
     Some(Locked { file: pinned.place.0.clone(), entry })
 }
 
-fn found(state: &WebState, id: &str) -> Result<MonitorView, Problem> {
-    state.live.get(&MonitorId::new(id)).ok_or(Problem::NO_MONITOR)
+async fn found(state: &WebState, id: &str) -> Result<MonitorView, Problem> {
+    state.view(&MonitorId::new(id)).await.ok_or(Problem::NO_MONITOR)
 }
 
 fn body(view: &MonitorView, history: Vec<ListingLine>, locked: Option<Locked>) -> ToolsBody {

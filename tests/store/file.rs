@@ -176,6 +176,8 @@ async fn a_database_of_the_version_before_answers_the_same() {
         "ALTER TABLE sealing ADD COLUMN sealed_until INTEGER NOT NULL DEFAULT 0",
         "UPDATE sealing SET (begun_until, sealed_until) = (SELECT begun_until, sealed_until FROM shards WHERE shard = 7)",
         "DROP TABLE shards",
+        "DROP TABLE standings",
+        "DROP TABLE standing_versions",
         "DROP INDEX incidents_of_monitor_by_end",
         "DELETE FROM _sqlx_migrations WHERE version >= 10",
     ] {

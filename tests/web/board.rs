@@ -2,7 +2,7 @@
 
 use chrono::Utc;
 use reqwest::StatusCode;
-use serin::live::state::CanaryView;
+use serin::live::monitor_view::CanaryView;
 
 use crate::{HOSTILE, fixture, get};
 

@@ -11,7 +11,7 @@ use serin::domain::maintenance::{MaintenanceWindow, Stretch, WindowRuns};
 use serin::domain::monitor::MonitorId;
 use serin::domain::route::Match;
 use serin::live::banner::Banner;
-use serin::live::state::{HourMark, MonitorView};
+use serin::live::monitor_view::{HourMark, MonitorView};
 
 use crate::fixture::Running;
 use crate::{ask, fixture, get};

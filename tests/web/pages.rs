@@ -10,7 +10,7 @@ use serin::domain::flapping::{CALM_MIN, Flapping};
 use serin::domain::monitor::MonitorId;
 use serin::domain::reason::FailureReason;
 use serin::live::banner::Banner;
-use serin::live::state::HourMark;
+use serin::live::monitor_view::HourMark;
 
 use crate::{HOSTILE, ask, fixture, get};
 

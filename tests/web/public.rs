@@ -12,7 +12,7 @@ use serin::domain::outcome::Verdict;
 use serin::domain::reason::FailureReason as R;
 use serin::domain::route::Match;
 use serin::domain::status_page::{Component, StatusPage};
-use serin::live::state::BeatMark;
+use serin::live::monitor_view::BeatMark;
 use serin::store::values::change_set::ChangeSet;
 
 use crate::fixture::{self, Running};

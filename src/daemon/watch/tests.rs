@@ -2,7 +2,8 @@ use super::*;
 use crate::daemon::permits::Permits;
 use crate::domain::monitor::MonitorId;
 use crate::domain::secret::{Address, Secret};
-use crate::live::state::{LiveChange, MonitorView};
+use crate::live::monitor_view::MonitorView;
+use crate::live::state::LiveChange;
 
 const WEIGHT: BeatWeight =
     BeatWeight { scheduled: true, apart: false, answers: (0, 0), every: Duration::from_secs(60) };
@@ -34,7 +35,7 @@ async fn quiet_beat(
 }
 
 fn shown(context: &LoopContext, id: &MonitorId) -> MonitorView {
-    context.live.get(id).unwrap()
+    context.live.standing(id).unwrap().view()
 }
 
 #[tokio::test]

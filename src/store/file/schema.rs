@@ -10,11 +10,14 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{
     SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Row, SqlSafeStr, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Row, SqlSafeStr, SqliteConnection};
 
 use crate::store::file::held::DatabaseLock;
 use crate::store::values::error::OpenError;
 use crate::store::values::error::StoreError;
+
+/// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).
+pub(in crate::store) const PAGES_MAX: u32 = 4_294_967_294;
 
 /// Every step from an empty file to this version, in order; one that was released is never edited.
 const MIGRATIONS: &[(&str, &str)] = &[
@@ -44,6 +47,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("lists", include_str!("../../../migrations/sqlite/0024_lists.sql")),
     ("actions", include_str!("../../../migrations/sqlite/0025_actions.sql")),
     ("shards", include_str!("../../../migrations/sqlite/0026_shards.sql")),
+    ("standings", include_str!("../../../migrations/sqlite/0027_standings.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -80,6 +84,12 @@ pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection
         .statement_cache_capacity(STATEMENTS_KEPT)
         .pragma("journal_size_limit", WAL_BYTES_KEPT);
     Ok(options.disable_statement_logging().connect().await?)
+}
+
+/// Caps the file at so many pages; as long as the connection lasts.
+pub(in crate::store) async fn limit_pages(connection: &mut SqliteConnection, pages: u32) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"))).execute(connection).await?;
+    Ok(())
 }
 
 /// Connections that read, opened as they are needed; they cannot write.

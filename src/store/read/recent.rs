@@ -14,7 +14,7 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::reason::FailureReason;
-use crate::live::state::{BeatMark, STRIP_LEN};
+use crate::live::monitor_view::{BeatMark, STRIP_LEN};
 use crate::store::file::readers::Readers;
 use crate::store::packed::pack::numbers::Meanings;
 use crate::store::packed::packs::{self, HOUR, HOUR_US, damaged, from_slot, hour_from, hour_number};

@@ -12,6 +12,8 @@ use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::MonitorId;
 use crate::domain::paging::silence::Silence;
+use crate::domain::shard::Shards;
+use crate::live::published::SlimStanding;
 use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
@@ -95,6 +97,18 @@ impl Store {
     pub async fn give_back(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let work = Work::GiveBack { incident: incident.to_owned(), actor: actor.to_owned(), now };
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
+    }
+
+    /// Publishes how monitors stand, for other machines; `whole`: these are all there are of some shards.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn publish_standings(
+        &self,
+        standings: Vec<SlimStanding>,
+        whole: Option<Shards>,
+    ) -> Result<(), StoreError> {
+        self.ask(Work::Publish(standings, whole.map(Box::new))).await.map(drop)
     }
 
     /// Remembers a silence; false where too many hold already, or the incident it is to end with is over.

@@ -4,13 +4,14 @@
 //! (how long it waits, so that many share a commit); `append` the beats,
 //! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing`
 //! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes and `together` what goes
-//! in one message, `drill` that it would go, `silence` what nobody wants to hear of, `key` who may do what, `actions` what people ask for, `config_history` what
+//! in one message, `drill` that it would go, `silence` what nobody wants to hear of, `key` who may do what, `actions` what people ask for, `standing` what other machines are to know, `config_history` what
 //! people and files say (`config_files` each file); `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
 //! steps in the writer; `maintenance_requests` asks for them).
 
 pub(in crate::store) mod append;
 pub(in crate::store) mod intern;
 pub(in crate::store) mod silence;
+pub(in crate::store) mod standing;
 pub(in crate::store) mod key;
 pub(in crate::store) mod actions;
 pub(in crate::store) mod decide;

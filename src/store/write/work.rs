@@ -13,6 +13,8 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::paging::silence::Silence;
+use crate::domain::shard::Shards;
+use crate::live::published::SlimStanding;
 use crate::store::values::change_set::{BeatSeen, ChangeSet};
 use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
@@ -94,6 +96,8 @@ pub(in crate::store) enum Work {
         now: DateTime<Utc>,
         kept: TimeDelta,
     },
+    /// How monitors stand, for other machines; and of which shards these are all.
+    Publish(Vec<SlimStanding>, Option<Box<Shards>>),
     Loaded(Box<FleetNote>),
     KeepList(Box<KeptList>),
     Chore(Box<Maintenance>),
@@ -154,7 +158,11 @@ pub(in crate::store) enum Patience {
 
 /// How patient it is.
 pub(in crate::store) fn patience(work: &Work) -> Patience {
-    let Work::Record(record) = work else { return Patience::None };
+    let record = match work {
+        Work::Record(record) => record,
+        Work::Publish(..) => return Patience::Long,
+        _ => return Patience::None,
+    };
     let Some(beat) = &record.beat else { return Patience::None };
     // A first list that stays the same is accepted by itself, and nobody hears of it.
     let asked_by_somebody = beat.kind == BeatKind::Recheck

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
+use sqlx::{Connection, SqliteConnection};
 use tokio::sync::mpsc;
 
 use crate::store::file::held::{DatabaseLock, Held};
-use crate::store::file::schema;
+use crate::store::file::schema::{self, PAGES_MAX, limit_pages};
 use crate::store::packed::sealing::{self, Begun};
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::ChangeSet;
@@ -35,13 +35,12 @@ use crate::store::write::outbox;
 use crate::store::write::probe_memory::keep;
 use crate::store::write::seal;
 use crate::store::write::silence;
+use crate::store::write::standing;
 use crate::store::write::transcript;
 use crate::store::write::work::{CommitAnswer, Work, WriteJob};
 
 /// The node that a file's one Serin is.
 const NODE: &str = "local";
-/// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).
-const PAGES_MAX: u32 = 4_294_967_294;
 
 #[derive(Debug)]
 pub(in crate::store) struct Writer {
@@ -375,6 +374,10 @@ impl Writer {
                 let rows = (&*self.rows, &mut self.row_changes);
                 CommitAnswer::Changed(maintenance::run(connection, &mut self.names, rows, *maintenance).await?)
             }
+            Work::Publish(standings, whole) => {
+                standing::publish(connection, NODE, (&standings, whole.as_deref())).await?;
+                CommitAnswer::Done
+            }
             Work::Loaded(fleet) => {
                 CommitAnswer::FirstSeen(config_history::loaded(connection, &mut self.names, &fleet).await?)
             }
@@ -392,9 +395,4 @@ impl Writer {
         };
         Ok(Ok(answer))
     }
-}
-
-async fn limit_pages(connection: &mut SqliteConnection, pages: u32) -> Result<(), sqlx::Error> {
-    sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"))).execute(connection).await?;
-    Ok(())
 }

@@ -10,7 +10,8 @@ use crate::domain::monitor_state::CanaryScore;
 use crate::domain::reason::Severity;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::glance::{CanariesGlance, SignalGlance};
-use crate::live::state::{CanaryView, MonitorView, Standing};
+use crate::live::monitor_view::{CanaryView, MonitorView};
+use crate::live::standing::Standing;
 
 /// Characters of what may be a stranger's words.
 const DETAIL_CHARS_MAX: usize = 200;

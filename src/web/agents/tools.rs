@@ -26,7 +26,7 @@ use crate::domain::incident::Incident;
 use crate::domain::reason::FailureReason;
 use crate::domain::runbooks::RunbookWanted;
 use crate::live::glance::{IncidentGlance, SignalGlance};
-use crate::live::state::Standing;
+use crate::live::standing::Standing;
 use crate::store::read::pages::IncidentFilter;
 use crate::web::agents::fitness::{Fitness, FitnessLevel, detail, level};
 use crate::web::state::{Away, WebState};
@@ -121,7 +121,7 @@ impl ServerHandler for Agents {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let answer = match &*request.name {
-            "retrieval_fitness" => self.fitness(read(arguments)?),
+            "retrieval_fitness" => self.fitness(read(arguments)?).await,
             "open_incidents" => self.incidents(read(arguments)?).await,
             "fleet_summary" => Ok(self.summary(read(arguments)?)),
             "runbook" => self.runbook(read(arguments)?),
@@ -152,8 +152,9 @@ fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ErrorData> {
 }
 
 impl Agents {
-    fn fitness(&self, asked: ServerArguments) -> Result<Value, String> {
-        Ok(json!(Fitness::of(&self.one(&asked.server)?.view(), Utc::now())))
+    async fn fitness(&self, asked: ServerArguments) -> Result<Value, String> {
+        let views = self.0.views(&[self.one(&asked.server)?]).await;
+        views.first().map(|view| json!(Fitness::of(view, Utc::now()))).ok_or_else(|| NO_SERVER.to_owned())
     }
 
     /// The server that is meant: an agent knows its address rather than what Serin calls it.

@@ -6,7 +6,7 @@ use askama::filters::HtmlSafe;
 use crate::domain::outcome::Verdict;
 use crate::domain::reason::Severity;
 use crate::domain::signal::Phase;
-use crate::live::state::RollUp;
+use crate::live::monitor_view::RollUp;
 
 /// A shape by name, out of the page's sheet of symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Template)]

@@ -9,7 +9,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 
 use crate::domain::outcome::Verdict;
-use crate::live::state::{BeatMark, STRIP_LEN};
+use crate::live::monitor_view::{BeatMark, STRIP_LEN};
 
 const STEP: usize = 4;
 /// Runs that carry a title of their own, the latest first; a strip of many short runs stays small all the same.

@@ -7,7 +7,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::outcome::Verdict;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::Signal;
-use crate::live::state::{BeatMark, STRIP_LEN};
+use crate::live::monitor_view::{BeatMark, STRIP_LEN};
 use crate::store::read::latency::BeatLine;
 use crate::web::canary_past::{self, BoardCut, CanaryTrack};
 use crate::web::draw::chart::{Chart, ChartSource, chart};

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{CanaryScore, FallWatch, KindWatch};
-use crate::live::state::{CanaryView, MonitorView};
+use crate::live::monitor_view::{CanaryView, MonitorView};
 use crate::web::canary_past::{self, BoardCut, CanaryPast, CanaryTrack};
 use crate::web::draw::glyph::Glyph;
 use crate::web::draw::ranks::Ranks;

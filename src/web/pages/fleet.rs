@@ -12,7 +12,8 @@ use chrono::{DateTime, Utc};
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor_state::CanaryScore;
 use crate::domain::reason::Severity;
-use crate::live::state::{LatencyView, MonitorView, RollUp, Standing};
+use crate::live::monitor_view::{LatencyView, MonitorView, RollUp};
+use crate::live::standing::Standing;
 use crate::web::admitted::Visit;
 use crate::web::bars::{self, MonitorPast, Past};
 use crate::web::draw::bars::Bars;
@@ -227,7 +228,8 @@ async fn rows(
     windows: &RunningWindows<'_>,
     now: DateTime<Utc>,
 ) -> Vec<FleetRow> {
-    let views: Vec<MonitorView> = shown.iter().map(|one| one.view()).collect();
+    let standings: Vec<_> = shown.iter().map(|one| Arc::clone(one)).collect();
+    let views = state.views(&standings).await;
     let mut pasts = bars::read(state, &views, now).await;
     let each = views.iter().zip(shown);
     each.map(|(view, one)| row(view, pasts.remove(&view.id), windows.of(&***one), now)).collect()

@@ -5,7 +5,7 @@ use askama::filters::HtmlSafe;
 
 use crate::domain::outcome::Verdict;
 use crate::domain::wording::counted;
-use crate::live::state::MonitorView;
+use crate::live::monitor_view::MonitorView;
 use crate::web::draw::heat::Heat;
 use crate::web::pages::footprint::FootprintPart;
 use crate::web::pages::signals::SignalLine;

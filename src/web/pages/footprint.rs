@@ -7,7 +7,7 @@ use crate::domain::observation::Footprint;
 use crate::domain::protocol::Transport;
 use crate::domain::rate_limit::{Cap, Hold, Spent};
 use crate::domain::server_profile::{Caution, ServerProfile};
-use crate::live::state::MonitorView;
+use crate::live::monitor_view::MonitorView;
 use crate::web::format::{self, Timestamp};
 
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::live::state::{RollUp, Standing};
+use crate::live::monitor_view::RollUp;
+use crate::live::standing::Standing;
 use crate::web::pages::filter::{FleetFilter, MONITORS_PER_PAGE};
 
 /// Groups on one page; a label with more values, such as a host's name, is none to group by.

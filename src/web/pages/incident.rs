@@ -182,7 +182,7 @@ pub(crate) async fn page(
     page.actor = actor;
     page.said = match asked.said.as_deref() {
         Some("recheck") => {
-            let view = state.live.get(&MonitorId::new(&page.monitor.id));
+            let view = state.view(&MonitorId::new(&page.monitor.id)).await;
             Some(recheck::told(view.as_ref(), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
         }
         Some(word) if deliveries::said(word).is_some() => deliveries::said(word).map(str::to_owned),
@@ -275,14 +275,14 @@ fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
 /// The page without what the database adds to it.
 fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) -> IncidentPage {
     let fleet = state.fleet_now();
-    let view = state.live.get(&incident.monitor);
+    let standing = state.live.standing(&incident.monitor);
     let title = format!("{}: {}", incident.monitor, incident.reason.slug());
     IncidentPage {
         frame: Frame::new(state, visit, now, "incidents", title).watching(format!("incident:{}", incident.id)),
         monitor: WatchedMonitor {
             id: incident.monitor.to_string(),
-            name: view.as_ref().map_or_else(|| incident.monitor.to_string(), |view| view.declared.name.clone()),
-            is_watched: view.is_some(),
+            name: standing.as_ref().map_or(incident.monitor.as_str(), |one| one.declared().name).to_owned(),
+            is_watched: standing.is_some(),
         },
         rule: rule(&incident, &fleet),
         timeline: Vec::new(),

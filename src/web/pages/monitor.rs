@@ -11,7 +11,7 @@ use crate::domain::fleet::Fleet;
 use crate::domain::incident::Incident;
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::live::state::MonitorView;
+use crate::live::monitor_view::MonitorView;
 use crate::store::read::latency::BeatLine;
 use crate::store::read::pages::IncidentFilter;
 use crate::store::write::listing::ListingLine;
@@ -170,7 +170,7 @@ pub(crate) async fn page(
 ) -> Response {
     let actor = forms::actor(&headers, &visit);
     let now = Utc::now();
-    let Some(view) = state.live.get(&MonitorId::new(&id)) else {
+    let Some(view) = state.view(&MonitorId::new(&id)).await else {
         return unknown::missing(
             &state,
             visit,

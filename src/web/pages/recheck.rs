@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::observation::BeatKind;
-use crate::live::state::MonitorView;
+use crate::live::monitor_view::MonitorView;
 use crate::web::format;
 
 /// One sentence about the look asked for at this moment.

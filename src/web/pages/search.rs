@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::glance::IncidentGlance;
-use crate::live::state::Standing;
+use crate::live::standing::Standing;
 use crate::web::pages::states::{STATES, has_state};
 
 /// Words of one search; nobody types more.

@@ -6,7 +6,7 @@ use crate::domain::fleet::{Fleet, Provenance};
 use crate::domain::monitor::Monitor;
 use crate::domain::rule_text;
 use crate::domain::signal::{HeldBy, Phase, Signal};
-use crate::live::state::{MonitorView, OpenIncident, SignalView};
+use crate::live::monitor_view::{MonitorView, OpenIncident, SignalView};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::format::Timestamp;
 

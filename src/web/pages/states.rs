@@ -3,7 +3,7 @@
 
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::signal::{Phase, Signal};
-use crate::live::state::Standing;
+use crate::live::standing::Standing;
 use crate::web::draw::glyph;
 
 /// Every word, as it stands in addresses.

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::tools::{ChangeClass, Instruction, ToolChange};
 use crate::domain::wording::counted;
-use crate::live::state::{MonitorView, ToolsView};
+use crate::live::monitor_view::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
 use crate::web::draw::glyph::Glyph;
 use crate::web::format::{self, Timestamp};

@@ -9,12 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor::MonitorId;
-use crate::domain::outcome::Verdict;
 use crate::domain::route::{Match, Subject, fits};
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::status_page::Component;
 use crate::live::glance::SignalGlance;
-use crate::live::state::{LiveState, Standing};
+use crate::live::standing::Standing;
+use crate::live::state::LiveState;
 use crate::web::public::words::{PublicState, told};
 
 /// What began this short before a window belongs to it: whoever works there began a little early.
@@ -70,7 +70,7 @@ fn monitor_now(standing: Option<Arc<dyn Standing>>, running: &[&MaintenanceWindo
     // Its first failures are not confirmed yet, and it was never seen well: that is no reason to say that it works.
     let is_pending =
         |signal: &SignalGlance<'_>| signal.signal == Signal::Availability && signal.phase == Phase::Pending;
-    if standing.signals().iter().flatten().any(is_pending) && !was_well(&*standing) {
+    if standing.signals().iter().flatten().any(is_pending) && !standing.was_well() {
         return never;
     }
     let (id, labels) = (standing.id().as_str(), declared.labels);
@@ -100,11 +100,6 @@ fn monitor_now(standing: Option<Arc<dyn Standing>>, running: &[&MaintenanceWindo
 pub(crate) fn covers_all(window: &MaintenanceWindow, id: &str, labels: &BTreeMap<String, String>) -> bool {
     let Match { severity, signal, reason, .. } = &window.matches;
     severity.is_empty() && signal.is_empty() && reason.is_empty() && window.matches.may_fit(id, labels)
-}
-
-/// Whether any of its last beats found it able to answer.
-fn was_well(standing: &dyn Standing) -> bool {
-    standing.view().strip.iter().any(|mark| matches!(mark.verdict, Verdict::Good | Verdict::Degraded))
 }
 
 /// How everything is, in one sentence, and the state that it is about.

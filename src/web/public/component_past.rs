@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::monitor::MonitorId;
 use crate::domain::status_page::Component;
-use crate::live::state::MonitorView;
+use crate::live::monitor_view::MonitorView;
 use crate::store::read::cells::MONITORS_MAX;
 use crate::web::bars::{self, MonitorPast, Past};
 use crate::web::format;
@@ -32,7 +32,8 @@ impl MonitorPasts {
     pub(crate) async fn read(state: &WebState, ids: &[&MonitorId], now: DateTime<Utc>) -> Self {
         let mut all = HashMap::new();
         for block in ids.chunks(MONITORS_MAX) {
-            let views: Vec<MonitorView> = block.iter().filter_map(|id| state.live.get(id)).collect();
+            let standings: Vec<_> = block.iter().filter_map(|id| state.live.standing(id)).collect();
+            let views = state.views(&standings).await;
             let mut pasts = bars::read(state, &views, now).await;
             let of = |view: &MonitorView| Some((view.id.clone(), (pasts.remove(&view.id)?, !view.canaries.is_empty())));
             all.extend(views.iter().filter_map(of));

@@ -3,7 +3,7 @@
 use chrono::DurationRound;
 
 use super::*;
-use crate::live::state::Standing;
+use crate::live::standing::Standing;
 use crate::store::read::ledger::{DeliveryFilter, DeliveryLine};
 
 /// One bad beat is an outage, and one good beat its end.

@@ -8,7 +8,7 @@ use crate::domain::monitor::{CanaryKind, MonitorId};
 use crate::domain::observation::Footprint;
 use crate::domain::reason::FailureReason;
 use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance};
-use crate::live::state::RollUp;
+use crate::live::monitor_view::RollUp;
 
 /// A monitor that stands as a row says.
 #[derive(Debug)]
@@ -75,6 +75,18 @@ impl Standing for Stands {
         std::sync::Arc<crate::domain::monitor_state::MonitorState>,
     )> {
         None
+    }
+
+    fn was_well(&self) -> bool {
+        unreachable!("nobody asks")
+    }
+
+    fn has_worked(&self) -> bool {
+        unreachable!("nobody asks")
+    }
+
+    fn first_seen(&self) -> DateTime<Utc> {
+        unreachable!("nobody asks")
     }
 
     fn view(&self) -> MonitorView {

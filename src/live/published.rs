@@ -1,0 +1,68 @@
+//! What the machine that watches a monitor publishes of it for the others.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use futures_util::future::BoxFuture;
+
+use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::rate_limit::Hold;
+use crate::live::glance::CanariesGlance;
+use crate::live::monitor_view::{MonitorView, RollUp, SignalView};
+
+/// What the machine that watches a monitor publishes of it: a row, as lists and open incidents need it. What else its
+/// page shows is read from the database where somebody asks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlimStanding {
+    /// The id of the file.
+    pub id: MonitorId,
+    /// The worst of its signals in one word.
+    pub roll_up: RollUp,
+    /// When the roll-up last changed, UTC.
+    pub since: DateTime<Utc>,
+    /// Every signal that is judged on it, in [`Signal::ALL`]'s order.
+    pub signals: Vec<SignalView>,
+    /// When a beat last showed us anything, UTC; none before the first.
+    pub seen_at: Option<DateTime<Utc>>,
+    /// Whether any of its last beats found it able to answer.
+    pub was_well: bool,
+    /// Whether it was ever seen to work.
+    pub has_worked: bool,
+    /// Since when it is known, UTC.
+    pub first_seen: DateTime<Utc>,
+    /// How its canaries were answered.
+    pub canaries: CanariesGlance,
+    /// Seen ÷ due time over the last 24 h, 0–1; none before the first beat.
+    pub coverage: Option<f64>,
+    /// P95 of its searches in milliseconds, with its sample count; none below the least.
+    pub p95_ms: Option<(f64, u32)>,
+    /// Why the next beat of the schedule is not made, where it is held back.
+    pub hold: Option<Hold>,
+    /// Our own trouble that keeps this from being fresh, where there is one.
+    pub trouble: Option<String>,
+}
+
+/// A monitor as another machine published of it, by the declaration in force here.
+#[derive(Debug, Clone)]
+pub struct Followed {
+    /// What the file says of it.
+    pub monitor: Arc<Monitor>,
+    /// What was published last.
+    pub published: SlimStanding,
+}
+
+/// Reads what the database has of monitors that other machines watch.
+pub trait FollowedViews: std::fmt::Debug + Send + Sync {
+    /// As their pages show them, in the same order; none where the database does not answer.
+    fn views<'a>(&'a self, followed: &'a [Followed]) -> BoxFuture<'a, Option<Vec<MonitorView>>>;
+}
+
+/// Where one machine watches everything.
+#[derive(Debug)]
+pub struct NoneFollowed;
+
+impl FollowedViews for NoneFollowed {
+    fn views<'a>(&'a self, _followed: &'a [Followed]) -> BoxFuture<'a, Option<Vec<MonitorView>>> {
+        Box::pin(std::future::ready(None))
+    }
+}

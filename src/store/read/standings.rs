@@ -1,0 +1,48 @@
+//! What other machines publish of the monitors that they watch.
+
+use sqlx::Row;
+
+use crate::live::published::SlimStanding;
+use crate::store::file::readers::Readers;
+use crate::store::values::error::StoreError;
+use crate::store::values::standing_text;
+
+/// How far somebody has read of each shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenVersions([i64; 256]);
+
+impl Default for SeenVersions {
+    /// Nothing was read.
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
+
+impl Readers {
+    /// What was published since, and how far that goes; what cannot be read is passed over, and said in the log.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn standings_since(
+        &self,
+        mut seen: SeenVersions,
+    ) -> Result<(Vec<SlimStanding>, SeenVersions), StoreError> {
+        // The place of a version in the list is the number of its shard.
+        let rows = sqlx::query(
+            "SELECT s.shard, s.version, s.monitor, s.standing FROM json_each($1) AS seen \
+             CROSS JOIN standings s ON s.shard = seen.key AND s.version > seen.value",
+        );
+        let rows = rows.bind(serde_json::json!(seen.0.as_slice()).to_string()).fetch_all(&self.readers).await?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            let (shard, version): (u8, i64) = (row.try_get(0)?, row.try_get(1)?);
+            let known = &mut seen.0[usize::from(shard)];
+            *known = version.max(*known);
+            match standing_text::read(row.try_get(2)?, row.try_get(3)?) {
+                Ok(standing) => found.push(standing),
+                Err(error) => tracing::warn!(%error, "what another machine published is passed over"),
+            }
+        }
+        Ok((found, seen))
+    }
+}

@@ -1,0 +1,308 @@
+//! What one machine publishes of a monitor, as JSON: words are slugs, moments and lengths microseconds. Of what a newer
+//! Serin adds an older one reads nothing; what is left out is none.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::flapping::Flapping;
+use crate::domain::monitor::MonitorId;
+use crate::domain::rate_limit::{Cap, Hold};
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::signal::{HeldBy, Level, Phase, Signal};
+use crate::live::glance::CanariesGlance;
+use crate::live::monitor_view::{OpenIncident, RollUp, SignalView};
+use crate::live::published::SlimStanding;
+use crate::store::values::column::{micros, word};
+use crate::store::values::error::StoreError;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StandingText<'a> {
+    roll_up: Cow<'a, str>,
+    since: i64,
+    signals: Vec<SignalText<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen_at: Option<i64>,
+    #[serde(default)]
+    was_well: bool,
+    has_worked: bool,
+    first_seen: i64,
+    /// Right, not right, finding, found.
+    #[serde(default)]
+    canaries: [usize; 4],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    coverage: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    p95_ms: Option<(f64, u32)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hold: Option<HoldText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trouble: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SignalText<'a> {
+    signal: Cow<'a, str>,
+    phase: Cow<'a, str>,
+    level: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    figure: Cow<'a, str>,
+    since: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    held_by: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    incident: Option<IncidentText<'a>>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct IncidentText<'a> {
+    id: Cow<'a, str>,
+    reason: Cow<'a, str>,
+    severity: Cow<'a, str>,
+    summary: Cow<'a, str>,
+    opened_at: i64,
+    since: i64,
+    /// Openings, how long it has to be calm, and whether people were told of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flapping: Option<(u32, i64, bool)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quiet: Option<Cow<'a, str>>,
+    #[serde(default)]
+    is_taken: bool,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum HoldText {
+    Quiet(i64, Option<i64>),
+    Spent(CapText, i64),
+    Spaced(CapText, i64),
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CapText {
+    Requests(u64),
+    Bytes(u64),
+}
+
+/// As it stands in its column.
+pub(in crate::store) fn written(published: &SlimStanding) -> String {
+    let CanariesGlance { right, not_right, finding, found } = published.canaries;
+    let text = StandingText {
+        roll_up: published.roll_up.word().into(),
+        since: published.since.timestamp_micros(),
+        signals: published.signals.iter().map(signal_text).collect(),
+        seen_at: published.seen_at.map(|at| at.timestamp_micros()),
+        was_well: published.was_well,
+        has_worked: published.has_worked,
+        first_seen: published.first_seen.timestamp_micros(),
+        canaries: [right, not_right, finding, found],
+        coverage: published.coverage,
+        p95_ms: published.p95_ms,
+        hold: published.hold.map(hold_text),
+        trouble: published.trouble.as_deref().map(Cow::from),
+    };
+    // Nothing in it can fail: every key is a string, and JSON has a form for each figure.
+    serde_json::to_string(&text).unwrap_or_default()
+}
+
+fn signal_text(view: &SignalView) -> SignalText<'_> {
+    SignalText {
+        signal: view.signal.slug().into(),
+        phase: view.phase.slug().into(),
+        level: view.level.slug().into(),
+        figure: view.figure.as_str().into(),
+        since: view.since.timestamp_micros(),
+        held_by: view.held_by.map(|by| by.slug().into()),
+        incident: view.incident.as_ref().map(incident_text),
+    }
+}
+
+fn incident_text(open: &OpenIncident) -> IncidentText<'_> {
+    IncidentText {
+        id: open.id.as_str().into(),
+        reason: open.reason.slug().into(),
+        severity: open.severity.slug().into(),
+        summary: open.summary.as_str().into(),
+        opened_at: open.opened_at.timestamp_micros(),
+        since: open.since.timestamp_micros(),
+        flapping: open.flapping.map(|it| (it.openings, micros(it.calm), it.told)),
+        quiet: open.quiet.as_deref().map(Cow::from),
+        is_taken: open.is_taken,
+    }
+}
+
+fn hold_text(hold: Hold) -> HoldText {
+    let cap = |cap| match cap {
+        Cap::Requests(most) => CapText::Requests(most),
+        Cap::Bytes(most) => CapText::Bytes(most),
+    };
+    match hold {
+        Hold::Quiet { until, asked } => HoldText::Quiet(until.timestamp_micros(), asked.map(micros)),
+        Hold::Spent { cap: of, until } => HoldText::Spent(cap(of), until.timestamp_micros()),
+        Hold::Spaced { cap: of, every } => HoldText::Spaced(cap(of), micros(every)),
+    }
+}
+
+/// Reads it back.
+pub(in crate::store) fn read(monitor: &str, text: &str) -> Result<SlimStanding, StoreError> {
+    let unreadable = |error| StoreError::Unreadable(format!("the standing of {monitor}: {error}"));
+    let published: StandingText<'_> = serde_json::from_str(text).map_err(unreadable)?;
+    let [right, not_right, finding, found] = published.canaries;
+    Ok(SlimStanding {
+        id: MonitorId::new(monitor),
+        roll_up: word(&published.roll_up, "roll-up", RollUp::from_word)?,
+        since: moment(published.since)?,
+        signals: published.signals.into_iter().map(signal).collect::<Result<_, _>>()?,
+        seen_at: published.seen_at.map(moment).transpose()?,
+        was_well: published.was_well,
+        has_worked: published.has_worked,
+        first_seen: moment(published.first_seen)?,
+        canaries: CanariesGlance { right, not_right, finding, found },
+        coverage: published.coverage,
+        p95_ms: published.p95_ms,
+        hold: published.hold.map(hold).transpose()?,
+        trouble: published.trouble.map(Cow::into_owned),
+    })
+}
+
+fn signal(text: SignalText<'_>) -> Result<SignalView, StoreError> {
+    let level = |slug: &str| Level::ALL.into_iter().find(|level| level.slug() == slug);
+    Ok(SignalView {
+        signal: word(&text.signal, "signal", Signal::from_slug)?,
+        phase: word(&text.phase, "phase", Phase::from_slug)?,
+        level: word(&text.level, "level", level)?,
+        figure: text.figure.into_owned(),
+        since: moment(text.since)?,
+        held_by: text.held_by.map(|by| word(&by, "held_by", HeldBy::from_slug)).transpose()?,
+        incident: text.incident.map(incident).transpose()?,
+    })
+}
+
+fn incident(text: IncidentText<'_>) -> Result<OpenIncident, StoreError> {
+    let flapping = |(openings, calm, told)| Flapping { openings, calm: length(calm), told };
+    Ok(OpenIncident {
+        id: text.id.into_owned(),
+        reason: word(&text.reason, "reason", FailureReason::from_slug)?,
+        severity: word(&text.severity, "severity", Severity::from_slug)?,
+        summary: text.summary.into_owned(),
+        opened_at: moment(text.opened_at)?,
+        since: moment(text.since)?,
+        flapping: text.flapping.map(flapping),
+        quiet: text.quiet.map(Cow::into_owned),
+        is_taken: text.is_taken,
+    })
+}
+
+fn hold(text: HoldText) -> Result<Hold, StoreError> {
+    let cap = |cap| match cap {
+        CapText::Requests(most) => Cap::Requests(most),
+        CapText::Bytes(most) => Cap::Bytes(most),
+    };
+    Ok(match text {
+        HoldText::Quiet(until, asked) => Hold::Quiet { until: moment(until)?, asked: asked.map(length) },
+        HoldText::Spent(of, until) => Hold::Spent { cap: cap(of), until: moment(until)? },
+        HoldText::Spaced(of, every) => Hold::Spaced { cap: cap(of), every: length(every) },
+    })
+}
+
+fn moment(micros: i64) -> Result<DateTime<Utc>, StoreError> {
+    DateTime::from_timestamp_micros(micros).ok_or_else(|| StoreError::Unreadable(format!("moment {micros}")))
+}
+
+const fn length(micros: i64) -> Duration {
+    Duration::from_micros(micros.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(1_800_000_000_000_000 + micros).unwrap()
+    }
+
+    fn published(signals: Vec<SignalView>, hold: Option<Hold>) -> SlimStanding {
+        SlimStanding {
+            id: MonitorId::new("docs"),
+            roll_up: RollUp::Degraded,
+            since: at(1),
+            signals,
+            seen_at: Some(at(2)),
+            was_well: true,
+            has_worked: true,
+            first_seen: at(9),
+            canaries: CanariesGlance { right: 5, not_right: 1, finding: 4, found: 3 },
+            coverage: Some(0.998),
+            p95_ms: Some((812.25, 40)),
+            hold,
+            trouble: Some("this beat could not be remembered: \"full\"".to_owned()),
+        }
+    }
+
+    #[test]
+    fn what_is_published_is_read_again() {
+        let incident = OpenIncident {
+            id: "i1".to_owned(),
+            reason: FailureReason::RateLimited,
+            severity: Severity::Ticket,
+            summary: "it asked for quiet\u{2028}— twice".to_owned(),
+            opened_at: at(3),
+            since: at(4),
+            flapping: Some(Flapping { openings: 6, calm: Duration::from_secs(600), told: true }),
+            quiet: Some("explained by incident i0".to_owned()),
+            is_taken: true,
+        };
+        let view = |signal, phase, incident| SignalView {
+            signal,
+            phase,
+            level: Level::Elevated,
+            figure: "p95 812 ms of 800 ms (n=40)".to_owned(),
+            since: at(5),
+            held_by: Some(HeldBy::ColdStart),
+            incident,
+        };
+        let signals: Vec<SignalView> = Signal::ALL.into_iter().map(|it| view(it, Phase::Pending, None)).collect();
+        let open = vec![view(Signal::Errors, Phase::Open, Some(incident))];
+        let quiet = |asked| Hold::Quiet { until: at(6), asked };
+        let rows = [
+            (published(Vec::new(), None), "nothing is judged yet"),
+            (
+                published(signals, Some(quiet(Some(Duration::from_secs(30))))),
+                "every signal, and a server that named a time",
+            ),
+            (published(open, Some(quiet(None))), "an incident, and a server that named none"),
+            (published(Vec::new(), Some(Hold::Spent { cap: Cap::Bytes(7), until: at(8) })), "a cap that is spent"),
+            (
+                published(Vec::new(), Some(Hold::Spaced { cap: Cap::Requests(9), every: Duration::from_secs(90) })),
+                "a cap that has to last",
+            ),
+        ];
+        for (expected, sentence) in rows {
+            assert_eq!(read("docs", &written(&expected)).unwrap(), expected, "{sentence}");
+        }
+        let unseen =
+            SlimStanding { seen_at: None, coverage: None, p95_ms: None, trouble: None, ..published(vec![], None) };
+        assert_eq!(read("docs", &written(&unseen)).unwrap(), unseen, "one that nobody has looked at yet");
+    }
+
+    #[test]
+    fn another_version_is_read_as_far_as_it_is_known_and_nonsense_is_named() {
+        let newer = r#"{"roll_up":"up","since":1,"signals":[],"has_worked":true,"first_seen":1,"moon":"full"}"#;
+        assert_eq!(read("docs", newer).unwrap().roll_up, RollUp::Up, "what is not known is nothing to us");
+        for (text, expected) in [
+            ("{", "docs"),
+            (r#"{"roll_up":"sideways","since":1,"signals":[],"has_worked":true,"first_seen":1}"#, "sideways"),
+            (
+                r#"{"roll_up":"up","since":9223372036854775807,"signals":[],"has_worked":true,"first_seen":1}"#,
+                "9223372036854775807",
+            ),
+        ] {
+            let error = read("docs", text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
