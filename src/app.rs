@@ -181,6 +181,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     web.keys.put(store.live_keys(Utc::now()).await.context("the keys of the API cannot be read")?);
     let links = web.keyed(store.link_key().await.context("the key of links cannot be read")?);
     web.config = Arc::from(options.config.as_path());
+    let listings = Arc::clone(&web.listings);
     let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone(), links };
     let firing = FiringAlerts { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {
@@ -191,20 +192,20 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         logging: options.logging,
         fleet: fleet_in_force,
         look: options.look,
-        listings: Arc::clone(&web.listings),
+        listings: Arc::clone(&listings),
     };
     let discovery = Discovery {
         context: context.clone(),
         folder: reload.path.parent().unwrap_or(Path::new("")).to_owned(),
         documents: Documents::new().context("no HTTP client can be made")?,
-        listings: Arc::clone(&web.listings),
+        listings: Arc::clone(&listings),
         look: Arc::clone(&reload.look),
     };
     let scheduler = Scheduler::new(context.clone(), runtimes, probes);
     let beats = beats(scheduler, Arc::clone(&context.prober), actions, shutdown.clone(), worker_stop.clone());
     let threads = BeatThreads::new(bunching::rate(&fleet))?;
     tasks.spawn(named("scheduler", async move { threads.run(beats).await }));
-    tasks.spawn(named("actions", actions::run(context.clone(), owner, shutdown.clone())));
+    tasks.spawn(named("actions", actions::run(context.clone(), (owner, listings), shutdown.clone())));
     tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("firing", firing.run(shutdown.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));

@@ -1,7 +1,8 @@
-//! What people ask for, handed to whoever watches the monitor. It was written down before they were answered: what nobody came
+//! What people ask for, handed to whoever watches the monitor, or reads the list. It was written down before they were answered: what nobody came
 //! to before Serin ended is done after the next start. Whoever is asked twice does it once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::loop_context::LoopContext;
 use crate::domain::action::Action;
+use crate::live::listings::Listings;
 
 /// It looks this often where nothing tells it to.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -23,7 +25,11 @@ const HAND_AGAIN: Duration = Duration::from_secs(20);
 const NAME: &str = "actions";
 
 /// Hands on what waits, until shutdown.
-pub(crate) async fn run(context: LoopContext, owner: mpsc::Sender<Action>, shutdown: CancellationToken) {
+pub(crate) async fn run(
+    context: LoopContext,
+    (owner, listings): (mpsc::Sender<Action>, Arc<Listings>),
+    shutdown: CancellationToken,
+) {
     let asked = context.store.action_asked();
     let mut handed: HashMap<String, Instant> = HashMap::new();
     while !shutdown.is_cancelled() {
@@ -38,8 +44,10 @@ pub(crate) async fn run(context: LoopContext, owner: mpsc::Sender<Action>, shutd
                     continue;
                 }
                 handed.insert(action.id.clone(), now);
-                if owner.send(action).await.is_err() {
-                    return;
+                match action.asked.is_of_list() {
+                    true => listings.ask(action),
+                    false if owner.send(action).await.is_err() => return,
+                    false => {}
                 }
             }
         }

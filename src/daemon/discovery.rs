@@ -5,6 +5,7 @@
 //! - The file is the memory, and the database has its text: a start goes on with that, whether the list can be read or not.
 //! - A list is hostile: bounded, its texts are texts, and each of its servers passes `hosts` and the guard of private networks.
 
+mod asked;
 mod at_most;
 mod in_force;
 mod known;
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::describe::listed_file;
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::discovered::{self, LISTS_BYTES_MAX};
+use crate::daemon::discovery::asked::Wishes;
 use crate::daemon::discovery::in_force::InForce;
 use crate::daemon::discovery::known::Known;
 use crate::daemon::discovery::reading::{Reader, Reading};
@@ -64,6 +66,7 @@ impl Discovery {
         let mut fleets = self.context.fleet.clone();
         let mut all: BTreeMap<String, Known> = BTreeMap::new();
         let mut readings: JoinSet<Reading> = JoinSet::new();
+        let mut wishes = Wishes::default();
         let mut force = InForce::of(&fleets.borrow());
         self.forget_undeclared(&force.fleet).await;
         while !shutdown.is_cancelled() {
@@ -73,16 +76,8 @@ impl Discovery {
                 force = InForce::of(&fleet);
             }
             let gone = self.declared(&fleet, &mut all).await;
-            for (id, seen) in self.listings.accepted() {
-                let Some(known) = all.get_mut(&id) else { continue };
-                let gone = known.listing.accept(&seen, Utc::now().timestamp());
-                // Whether the list can be read or not, and whatever becomes of this Serin.
-                known.write();
-                tracing::info!(source = id, gone, "what the list names no longer is let go");
-            }
-            for id in self.listings.asked() {
-                all.entry(id).and_modify(|known| known.due = Instant::now());
-            }
+            wishes.take(self.listings.asked());
+            wishes.grant(&mut all);
             let now = Instant::now();
             for known in all.values_mut().filter(|known| known.due <= now && known.reading.is_none()) {
                 let servers = std::mem::take(&mut known.servers);
@@ -96,6 +91,7 @@ impl Discovery {
             for known in gone {
                 self.forget(&known.source.id, known.path, &known.written).await;
             }
+            wishes.note(&self.context, &all).await;
             self.tell(&all);
             let idle = all.values().filter(|known| known.reading.is_none());
             let next = idle.map(|known| known.due).min().unwrap_or(now + TURN_MAX);

@@ -275,6 +275,8 @@ impl Scheduler {
             Asked::Recheck => PendingChange::Recheck,
             Asked::Accept { hash } => PendingChange::Accept { action: id, hash, actor },
             Asked::Claimed { incident, .. } => PendingChange::Claimed { action: Some(id), incident, actor },
+            // Never handed here: whoever reads lists has it.
+            Asked::ReadList { .. } | Asked::LetGo { .. } => return true,
         };
         let waits = !matches!(change, PendingChange::Recheck) && self.slots.contains_key(&monitor);
         let saw_nothing = |slot: &Slot| slot.runtime.as_ref().is_some_and(|runtime| runtime.listings.last.is_none());

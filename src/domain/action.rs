@@ -1,4 +1,6 @@
-//! What a person asks of whoever watches a monitor. It is on disk before they are answered, and done once.
+//! What a person asks of whoever watches a monitor, or reads a list of them. It is on disk before they are answered, and done once.
+
+use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 
@@ -12,7 +14,7 @@ pub const WAITING_MAX: usize = 64;
 pub struct Action {
     /// A UUIDv7.
     pub id: String,
-    /// Whose owner does it.
+    /// Whose owner does it; empty where it is about a list.
     pub monitor: MonitorId,
     /// Who, as they wrote it: bounded and free of control characters; empty: nobody gave a name.
     pub actor: String,
@@ -39,22 +41,44 @@ pub enum Asked {
         /// Whether it was taken.
         is_taken: bool,
     },
+    /// Read a list now.
+    ReadList {
+        /// Id of the source.
+        source: String,
+    },
+    /// What a list names no longer is meant to be gone.
+    LetGo {
+        /// Id of the source.
+        source: String,
+        /// What stands for the ids that were looked at, without spaces: others are not let go in their place.
+        held_mark: String,
+    },
 }
 
 impl Asked {
     /// The word that stands in the database for it, and what it is about beside the monitor.
-    pub fn written(&self) -> (&'static str, &str) {
+    pub fn written(&self) -> (&'static str, Cow<'_, str>) {
         match self {
-            Self::Recheck => ("recheck", ""),
-            Self::Accept { hash } => ("accept", hash),
-            Self::Claimed { incident, is_taken: true } => ("acknowledge", incident),
-            Self::Claimed { incident, is_taken: false } => ("give_back", incident),
+            Self::Recheck => ("recheck", "".into()),
+            Self::Accept { hash } => ("accept", hash.into()),
+            Self::Claimed { incident, is_taken: true } => ("acknowledge", incident.into()),
+            Self::Claimed { incident, is_taken: false } => ("give_back", incident.into()),
+            Self::ReadList { source } => ("read_list", source.into()),
+            Self::LetGo { source, held_mark } => ("let_go", format!("{held_mark} {source}").into()),
         }
+    }
+
+    /// Whether whoever reads lists does it, and not whoever watches a monitor.
+    pub const fn is_of_list(&self) -> bool {
+        matches!(self, Self::ReadList { .. } | Self::LetGo { .. })
     }
 
     /// What was written so; none where it is nothing that waits for a monitor's owner.
     pub fn of(word: &str, subject: &str) -> Option<Self> {
+        let (held_mark, source) = subject.split_once(' ').unwrap_or_default();
         let all = [
+            Self::ReadList { source: subject.to_owned() },
+            Self::LetGo { source: source.to_owned(), held_mark: held_mark.to_owned() },
             Self::Recheck,
             Self::Accept { hash: subject.to_owned() },
             Self::Claimed { incident: subject.to_owned(), is_taken: true },
@@ -76,10 +100,12 @@ mod tests {
             Asked::Accept { hash },
             Asked::Claimed { incident: incident.clone(), is_taken: true },
             Asked::Claimed { incident, is_taken: false },
+            Asked::ReadList { source: "prod".to_owned() },
+            Asked::LetGo { source: "prod".to_owned(), held_mark: "5e1b".to_owned() },
         ];
         for asked in rows {
             let (word, subject) = asked.written();
-            assert_eq!(Asked::of(word, subject), Some(asked.clone()));
+            assert_eq!(Asked::of(word, &subject), Some(asked.clone()));
         }
         assert_eq!(Asked::of("replay", "d1"), None);
     }

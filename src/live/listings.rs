@@ -1,6 +1,6 @@
 //! How the lists of `discover:` stand, and what people say of those that are held.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
+use crate::domain::action::Action;
 use crate::domain::discovery::target::Target;
 
 /// Readings whose changes are remembered.
@@ -165,10 +166,9 @@ struct KeptText {
 #[derive(Debug, Default)]
 pub struct Listings {
     views: Mutex<BTreeMap<String, ListingView>>,
-    accepted: Mutex<BTreeMap<String, BTreeSet<String>>>,
-    asked: Mutex<BTreeSet<String>>,
+    asked: Mutex<Vec<Action>>,
     kept: Mutex<BTreeMap<String, KeptText>>,
-    /// Something was accepted or asked for.
+    /// Something was asked for.
     pub wake: Notify,
 }
 
@@ -196,23 +196,19 @@ impl Listings {
         self.kept.lock().retain(|source, _| is_declared(source));
     }
 
-    /// Somebody lets go what a list names no longer; how many those are. `seen`: the [`ListingView::held_mark`] that they saw.
+    /// Whether somebody may let go what a list names no longer: how many those are, and what stands for them. `seen`: the
+    /// [`ListingView::held_mark`] that they saw.
     ///
     /// # Errors
     /// Where nothing is held there, or others than were seen: nobody lets go what they never saw.
-    pub fn accept(&self, source: &str, seen: Option<&str>) -> Result<usize, NotLetGo> {
+    pub fn may_let_go(&self, source: &str, seen: Option<&str>) -> Result<(usize, String), NotLetGo> {
         let views = self.views.lock();
         let view = views.get(source).ok_or(NotLetGo::NothingHeld)?;
         let mark = view.held_mark().ok_or(NotLetGo::NothingHeld)?;
         if seen.is_some_and(|seen| seen != mark) {
             return Err(NotLetGo::Others);
         }
-        let held: BTreeSet<String> = view.held.iter().cloned().collect();
-        drop(views);
-        let count = held.len();
-        self.accepted.lock().insert(source.to_owned(), held);
-        self.ask(source);
-        Ok(count)
+        Ok((view.held.len(), mark))
     }
 
     /// Says what is about to be kept of one on disk: it counts there as well as what is kept.
@@ -233,20 +229,15 @@ impl Listings {
         self.kept.lock().get(source).is_none_or(|kept| is_it(&kept.text) || kept.next.as_ref().is_some_and(is_it))
     }
 
-    /// Somebody wants a list read now.
-    pub fn ask(&self, source: &str) {
-        self.asked.lock().insert(source.to_owned());
+    /// Hands on what somebody asked for, to whoever reads lists.
+    pub fn ask(&self, action: Action) {
+        self.asked.lock().push(action);
         self.wake.notify_one();
     }
 
-    /// The sources of which somebody wants that since this was last asked.
-    pub fn asked(&self) -> BTreeSet<String> {
+    /// What was asked for since this was last looked at.
+    pub fn asked(&self) -> Vec<Action> {
         std::mem::take(&mut *self.asked.lock())
-    }
-
-    /// What of which source somebody let go since this was last asked.
-    pub fn accepted(&self) -> BTreeMap<String, BTreeSet<String>> {
-        std::mem::take(&mut *self.accepted.lock())
     }
 }
 

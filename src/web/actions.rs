@@ -120,6 +120,11 @@ pub(crate) fn cleaned(actor: &str) -> String {
     actor.trim().chars().filter(|c| !c.is_control()).take(ACTOR_CHARS_MAX).collect()
 }
 
+/// Writes down what somebody asks of whoever reads lists.
+pub(crate) async fn ask_of_list(state: &WebState, actor: &str, asked: Asked) -> Result<(), Problem> {
+    ask(state, &MonitorId::new(""), actor, asked).await
+}
+
 /// Writes down what somebody asks for; whoever watches the monitor does it.
 pub(crate) async fn ask(state: &WebState, monitor: &MonitorId, actor: &str, asked: Asked) -> Result<(), Problem> {
     let (store, at) = (state.store.clone(), Utc::now());

@@ -7,7 +7,9 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::action::Asked;
 use crate::live::listings::{Ids, ListingChange, ListingView, NotLetGo};
+use crate::web::actions;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -94,8 +96,11 @@ pub(crate) async fn accept(
     Query(asked): Query<AcceptQuery>,
 ) -> Result<(StatusCode, Json<LetGo>), Problem> {
     declared(&state, &source)?;
-    match state.listings.accept(&source, asked.held_mark.as_deref()) {
-        Ok(let_go) => Ok((StatusCode::ACCEPTED, Json(LetGo { let_go }))),
+    match state.listings.may_let_go(&source, asked.held_mark.as_deref()) {
+        Ok((let_go, held_mark)) => {
+            actions::ask_of_list(&state, "", Asked::LetGo { source, held_mark }).await?;
+            Ok((StatusCode::ACCEPTED, Json(LetGo { let_go })))
+        }
         Err(NotLetGo::NothingHeld) => Err(Problem::new(StatusCode::CONFLICT, "nothing of this list is held")),
         Err(NotLetGo::Others) => {
             Err(Problem::new(StatusCode::CONFLICT, "others are held by now than were seen: look again"))
@@ -106,8 +111,7 @@ pub(crate) async fn accept(
 /// `POST /api/v1/discover/{source}/read`: its list is read now.
 pub(crate) async fn read(State(state): State<WebState>, Path(source): Path<String>) -> Result<StatusCode, Problem> {
     declared(&state, &source)?;
-    state.listings.ask(&source);
-    Ok(StatusCode::ACCEPTED)
+    actions::ask_of_list(&state, "", Asked::ReadList { source }).await.map(|()| StatusCode::ACCEPTED)
 }
 
 pub(crate) fn declared(state: &WebState, source: &str) -> Result<(), Problem> {

@@ -1,5 +1,6 @@
 //! Servers that nobody wrote down: a list in files or over HTTP, whatever becomes of it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -171,8 +172,8 @@ async fn a_list_that_cannot_be_kept_is_told_at_once_and_kept_as_soon_as_it_can()
     serin.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
+/// A list of ten servers, all of them watched, that has lost eight at once; with the file, and what the list is answered with.
+async fn one_that_lost_many() -> (Stage, String, Arc<AtomicU16>, (Serin, SocketAddr)) {
     let (stage, mut file) = Stage::set(1).await;
     file.rules = "{ availability: { after: 1000 } }";
     let (url, body, list_status) = list_server().await;
@@ -193,6 +194,52 @@ async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
     let told = received(&stage.ops, "serin.trouble", None).await;
     let said = serde_json::to_string(&told).expect("JSON");
     assert!(said.contains("list_held") && said.contains("8 fewer than before"), "{said}");
+    (stage, text, list_status, (serin, address))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_somebody_let_go_is_let_go_though_serin_died_before() {
+    let (stage, _, list_status, (serin, address)) = one_that_lost_many().await;
+    let (_, lists) = stage.get(address, "/api/v1/discover").await;
+    let lists: serde_json::Value = serde_json::from_str(&lists).expect("JSON");
+    let mark = lists["sources"][0]["held_mark"].as_str().expect("what stands for them").to_owned();
+    list_status.store(503, Ordering::Relaxed);
+    serin.kill().await;
+
+    // What a Serin writes that answers and dies: somebody else's eight, a list that is gone, and a look.
+    let rows = [("a1", "let_go", "0123456789abcdef prod"), ("a2", "let_go", "x gone"), ("a3", "read_list", "prod")];
+    act(&stage, &rows).await;
+    let (serin, address) = Serin::start(&stage.config()).await;
+    let waiting = "SELECT COUNT(*) FROM actions WHERE applied_at IS NULL";
+    stage.counted("nothing is left to do about them", 0, waiting, &[]).await;
+    let held = |page: &str| page.contains("\"held\":[\"prod-n2\"") && page.contains("\"gone\":[]");
+    stage.shown(address, "/api/v1/discover", "and nobody lets go what they never saw", held).await;
+    serin.kill().await;
+
+    act(&stage, &[("a4", "let_go", &format!("{mark} prod"))]).await;
+    let (serin, address) = Serin::start(&stage.config()).await;
+    stage.shown(address, "/api/v1/discover", "they are gone", |page| page.contains("\"gone\":[\"prod-n2\"")).await;
+    stage.counted("and it is done", 0, waiting, &[]).await;
+    let looks = "SELECT COUNT(*) FROM actions WHERE action = 'read_list'";
+    assert_eq!(stage.count(looks, &[]).await, 0, "a look leaves none");
+    serin.stop().await;
+}
+
+/// Writes what people ask for: id, what, and of what.
+async fn act(stage: &Stage, rows: &[(&str, &str, &str)]) {
+    let options = SqliteConnectOptions::new().filename(stage.database()).disable_statement_logging();
+    let mut writing = options.connect().await.expect("the database opens");
+    for (id, action, subject) in rows {
+        let insert =
+            "INSERT INTO actions (id, at, actor, action, subject) VALUES ($1, unixepoch() * 1000000, 'ada', $2, $3)";
+        sqlx::query(insert).bind(id).bind(action).bind(subject).execute(&mut writing).await.expect("it is written");
+    }
+    writing.close().await.expect("it closes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_loses_many_is_held_until_somebody_lets_them_go() {
+    let (stage, text, list_status, (serin, address)) = one_that_lost_many().await;
     let (code, said) = serin_discover(&stage, address, &["list"]).await;
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("8 missing, watched on: prod-n2") && said.contains("`serin discover accept prod`"), "{said}");

@@ -71,6 +71,11 @@ impl Known {
         self.written = listed_file::written(&self.source.id, self.listing.targets.values()).into();
     }
 
+    /// Whether a start would find what is known of it.
+    pub(super) fn is_safe(&self) -> bool {
+        self.written.is_empty() || (self.view.unkept.is_none() && self.stored.as_ref() == Some(&self.written))
+    }
+
     /// Gives up what is being read: it is no longer what the file asks for.
     pub(super) fn stop_reading(&mut self) {
         if let Some(reading) = self.reading.take() {

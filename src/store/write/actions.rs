@@ -8,10 +8,11 @@ use crate::store::values::column::new_id;
 
 /// Writes down what somebody asks for; false where too much waits already.
 pub(in crate::store) async fn ask(connection: &mut SqliteConnection, action: &Action) -> Result<bool, sqlx::Error> {
-    let waiting: i64 =
-        sqlx::query_scalar("SELECT COUNT(*) FROM actions WHERE applied_at IS NULL AND action IN ('recheck', 'accept')")
-            .fetch_one(&mut *connection)
-            .await?;
+    let waiting: i64 = sqlx::query_scalar(
+        "SELECT COUNT(*) FROM actions WHERE applied_at IS NULL AND action NOT IN ('acknowledge', 'give_back')",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
     if usize::try_from(waiting).is_ok_and(|waiting| waiting >= WAITING_MAX) {
         return Ok(false);
     }
@@ -56,7 +57,7 @@ pub(in crate::store) async fn applied(
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
     for statement in [
-        "DELETE FROM actions WHERE id = $1 AND action = 'recheck' AND $2 > 0",
+        "DELETE FROM actions WHERE id = $1 AND action IN ('recheck', 'read_list') AND $2 > 0",
         "UPDATE actions SET applied_at = $2 WHERE id = $1 AND applied_at IS NULL",
     ] {
         sqlx::query(statement).bind(id).bind(now.timestamp_micros()).execute(&mut *connection).await?;

@@ -9,9 +9,11 @@ use chrono::Utc;
 use serde::Deserialize;
 use url::form_urlencoded;
 
+use crate::domain::action::Asked;
 use crate::domain::discovery::{From, Source};
 use crate::domain::wording::as_written;
 use crate::live::listings::{Ids, ListingChange, ListingView, NotLetGo};
+use crate::web::actions;
 use crate::web::admitted::{ClaimedName, Visit};
 use crate::web::format::Timestamp;
 use crate::web::forms;
@@ -176,9 +178,12 @@ pub(crate) async fn accept(
         return (problem.status, problem.detail).into_response();
     }
     let actor = form.actor.of(&visit);
-    let said = match state.listings.accept(&source, form.held_mark.as_deref()) {
-        Ok(count) => {
-            tracing::info!(source, count, actor, "somebody lets go what the list names no longer");
+    let said = match state.listings.may_let_go(&source, form.held_mark.as_deref()) {
+        Ok((_, held_mark)) => {
+            let asked = Asked::LetGo { source: source.clone(), held_mark };
+            if let Err(problem) = actions::ask_of_list(&state, &actor, asked).await {
+                return (problem.status, problem.detail).into_response();
+            }
             "accepted"
         }
         Err(NotLetGo::NothingHeld) => "nothing",
@@ -197,8 +202,11 @@ pub(crate) async fn read(
     if let Err(problem) = declared(&state, &source) {
         return (problem.status, problem.detail).into_response();
     }
-    state.listings.ask(&source);
-    back(&form.actor.of(&visit), "read", &source)
+    let actor = form.actor.of(&visit);
+    match actions::ask_of_list(&state, &actor, Asked::ReadList { source: source.clone() }).await {
+        Ok(()) => back(&actor, "read", &source),
+        Err(problem) => (problem.status, problem.detail).into_response(),
+    }
 }
 
 fn back(actor: &str, said: &str, source: &str) -> Response {
