@@ -1,5 +1,7 @@
 //! The program as a value: bind, know the address, run until shutdown. The only place that spawns loops, which makes it long.
 
+mod beat_threads;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::app::beat_threads::BeatThreads;
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::describe::lock;
@@ -56,8 +59,6 @@ const WATCHED: Shards = Shards::ALL;
 const FILES_ASSUMED: u64 = 1024;
 /// Open files beyond which more are of no use to us, so that a hard limit of a billion is not asked for.
 const FILES_WANTED: u64 = 65_536;
-/// Beats a second that one thread carries with room to spare: a beat takes some 300 µs of it.
-const BEATS_PER_THREAD: f64 = 1_000.0;
 
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = reload::Environment;
@@ -163,6 +164,9 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         parents: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
     };
+    if WATCHED != Shards::ALL {
+        context.live.publishes();
+    }
     if let Some(aside) = aside {
         tell_of_lost_history(&context, &aside);
     }
@@ -175,7 +179,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         fleets.clone(),
         shutdown.clone(),
     );
-    web.followed = Arc::new(follow::KeptViews(store.clone()));
+    web.followed = Arc::new(follow::StoredViews(store.clone()));
     web.alerts = context.alerts.clone();
     web.quiets = Arc::clone(&context.quiets);
     web.keys.put(store.live_keys(Utc::now()).await.context("the keys of the API cannot be read")?);
@@ -205,7 +209,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let beats = beats(scheduler, Arc::clone(&context.prober), actions, shutdown.clone(), worker_stop.clone());
     let threads = BeatThreads::new(bunching::rate(&fleet))?;
     tasks.spawn(named("scheduler", async move { threads.run(beats).await }));
-    tasks.spawn(named("actions", actions::run(context.clone(), (owner, listings), shutdown.clone())));
+    tasks.spawn(named("actions", actions::run(context.clone(), WATCHED, (owner, listings), shutdown.clone())));
     tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("firing", firing.run(shutdown.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
@@ -215,7 +219,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(context.clone(), WATCHED, shutdown.clone())));
     if WATCHED != Shards::ALL {
-        tasks.spawn(named("publish", publish::run(context.clone(), WATCHED, shutdown.clone())));
+        tasks.spawn(named("publish", publish::run(context.clone(), shutdown.clone())));
         tasks.spawn(named("follow", follow::run(context.clone(), WATCHED, shutdown.clone())));
     }
     tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));
@@ -361,47 +365,6 @@ pub fn raised_file_limit() -> Option<u64> {
     }
 }
 
-/// The threads that beats run on, apart from pages and deliveries: what a page costs is in nobody's latency, and a beat
-/// wakes one thread and not its neighbours.
-#[derive(Debug)]
-struct BeatThreads(Option<tokio::runtime::Runtime>);
-
-impl BeatThreads {
-    fn new(beats_per_second: f64) -> anyhow::Result<Self> {
-        let threads = beat_threads(beats_per_second, std::thread::available_parallelism().map_or(1, usize::from));
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_name("beats")
-            .enable_all()
-            .build()
-            .context("the threads that beats run on cannot be started")?;
-        Ok(Self(Some(runtime)))
-    }
-
-    /// Runs something on them to its end.
-    async fn run(self, work: impl Future<Output = ()> + Send + 'static) {
-        let Some(runtime) = &self.0 else { return };
-        if let Err(error) = runtime.spawn(work).await
-            && let Ok(broken) = error.try_into_panic()
-        {
-            std::panic::resume_unwind(broken);
-        }
-    }
-}
-
-impl Drop for BeatThreads {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// Threads that carry so many beats a second: one for each [`BEATS_PER_THREAD`], as far as there are cores.
-fn beat_threads(beats_per_second: f64, cores: usize) -> usize {
-    ((beats_per_second / BEATS_PER_THREAD).ceil() as usize).clamp(1, cores.max(1))
-}
-
 /// Lets the janitor work until it has nothing to do, as at a moment that may have passed: the bench ages a database by it.
 ///
 /// # Errors
@@ -410,22 +373,4 @@ pub async fn maintain(store: &Store, now: DateTime<Utc>) -> Result<(), StoreErro
     let mut plan = janitor::JanitorPlan::default();
     while janitor::turn(store, &mut plan, (&Shards::ALL, Retention::default()), now).await? {}
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn beats_get_as_many_threads_as_they_need() {
-        let rows = [
-            (0.0, 8, 1, "an idle Serin"),
-            (833.0, 2, 1, "fifty thousand a minute fit on one"),
-            (2_500.0, 8, 3, "more beats, more threads"),
-            (1e6, 4, 4, "never more than cores"),
-        ];
-        for (rate, cores, expected, sentence) in rows {
-            assert_eq!(beat_threads(rate, cores), expected, "{sentence}");
-        }
-    }
 }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::loop_context::LoopContext;
 use crate::domain::action::Action;
+use crate::domain::shard::Shards;
 use crate::live::listings::Listings;
 
 /// It looks this often where nothing tells it to.
@@ -27,6 +28,7 @@ const NAME: &str = "actions";
 /// Hands on what waits, until shutdown.
 pub(crate) async fn run(
     context: LoopContext,
+    watched: Shards,
     (owner, listings): (mpsc::Sender<Action>, Arc<Listings>),
     shutdown: CancellationToken,
 ) {
@@ -39,15 +41,19 @@ pub(crate) async fn run(
             again = LOOK_EVERY;
             let now = Instant::now();
             handed.retain(|id, at| now - *at < HAND_AGAIN && waiting.iter().any(|action| action.id == *id));
-            for action in waiting {
-                if handed.contains_key(&action.id) {
-                    continue;
-                }
+            let (of_lists, of_monitors): (Vec<_>, Vec<_>) = waiting
+                .into_iter()
+                .filter(|action| !handed.contains_key(&action.id))
+                .partition(|it| it.asked.is_of_list());
+            let ours = of_monitors.into_iter().filter(|action| watched.hold_monitor(&action.monitor));
+            for action in of_lists {
                 handed.insert(action.id.clone(), now);
-                match action.asked.is_of_list() {
-                    true => listings.ask(action),
-                    false if owner.send(action).await.is_err() => return,
-                    false => {}
+                listings.hand(action);
+            }
+            for action in ours {
+                handed.insert(action.id.clone(), now);
+                if owner.send(action).await.is_err() {
+                    return;
                 }
             }
         }

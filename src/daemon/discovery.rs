@@ -28,12 +28,12 @@ use tokio_util::sync::CancellationToken;
 use crate::config::describe::listed_file;
 use crate::config::read::bytes::read_bytes;
 use crate::config::read::discovered::{self, LISTS_BYTES_MAX};
-use crate::daemon::discovery::asked::Wishes;
 use crate::daemon::discovery::in_force::InForce;
 use crate::daemon::discovery::known::Known;
 use crate::daemon::discovery::reading::{Reader, Reading};
 use crate::daemon::kept_lists::put;
 use crate::daemon::loop_context::LoopContext;
+use crate::domain::action::Action;
 use crate::domain::discovery::listing::{Named, Seen, TARGETS_MAX};
 use crate::domain::discovery::target::Refused;
 use crate::domain::discovery::{LeftOut, Source};
@@ -66,7 +66,7 @@ impl Discovery {
         let mut fleets = self.context.fleet.clone();
         let mut all: BTreeMap<String, Known> = BTreeMap::new();
         let mut readings: JoinSet<Reading> = JoinSet::new();
-        let mut wishes = Wishes::default();
+        let mut done: Vec<Action> = Vec::new();
         let mut force = InForce::of(&fleets.borrow());
         self.forget_undeclared(&force.fleet).await;
         while !shutdown.is_cancelled() {
@@ -76,8 +76,12 @@ impl Discovery {
                 force = InForce::of(&fleet);
             }
             let gone = self.declared(&fleet, &mut all).await;
-            wishes.take(self.listings.asked());
-            wishes.grant(&mut all);
+            // What is handed on once more was done already.
+            for action in self.listings.asked().into_iter().filter(|action| !done.contains(action)).collect::<Vec<_>>()
+            {
+                asked::act(&action, &mut all);
+                done.push(action);
+            }
             let now = Instant::now();
             for known in all.values_mut().filter(|known| known.due <= now && known.reading.is_none()) {
                 let servers = std::mem::take(&mut known.servers);
@@ -91,7 +95,7 @@ impl Discovery {
             for known in gone {
                 self.forget(&known.source.id, known.path, &known.written).await;
             }
-            wishes.note(&self.context, &all).await;
+            asked::note(&self.context, &mut done, &all).await;
             self.tell(&all);
             let idle = all.values().filter(|known| known.reading.is_none());
             let next = idle.map(|known| known.due).min().unwrap_or(now + TURN_MAX);

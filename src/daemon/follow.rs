@@ -106,9 +106,9 @@ fn changed_incidents(before: Option<&SlimStanding>, now: &SlimStanding) -> HashS
 /// What pages show of monitors that another machine watches: how they stand as it was published, and the rest of it as a start
 /// would find it.
 #[derive(Debug)]
-pub(crate) struct KeptViews(pub(crate) Store);
+pub(crate) struct StoredViews(pub(crate) Store);
 
-impl FollowedViews for KeptViews {
+impl FollowedViews for StoredViews {
     fn views<'a>(&'a self, followed: &'a [Followed]) -> BoxFuture<'a, Option<Vec<MonitorView>>> {
         Box::pin(async move {
             let (monitors, now) = (followed.iter().map(|one| Arc::clone(&one.monitor)), Utc::now());

@@ -50,8 +50,8 @@ pub enum Asked {
     LetGo {
         /// Id of the source.
         source: String,
-        /// What stands for the ids that were looked at, without spaces: others are not let go in their place.
-        held_mark: String,
+        /// The ids that were looked at: others are not let go in their place.
+        ids: Vec<String>,
     },
 }
 
@@ -64,7 +64,8 @@ impl Asked {
             Self::Claimed { incident, is_taken: true } => ("acknowledge", incident.into()),
             Self::Claimed { incident, is_taken: false } => ("give_back", incident.into()),
             Self::ReadList { source } => ("read_list", source.into()),
-            Self::LetGo { source, held_mark } => ("let_go", format!("{held_mark} {source}").into()),
+            // No id has a space in it.
+            Self::LetGo { source, ids } => ("let_go", format!("{source} {}", ids.join(" ")).into()),
         }
     }
 
@@ -73,12 +74,13 @@ impl Asked {
         matches!(self, Self::ReadList { .. } | Self::LetGo { .. })
     }
 
-    /// What was written so; none where it is nothing that waits for a monitor's owner.
+    /// What was written so; none where it is nothing that waits for anybody.
     pub fn of(word: &str, subject: &str) -> Option<Self> {
-        let (held_mark, source) = subject.split_once(' ').unwrap_or_default();
+        let mut words = subject.split_whitespace().map(str::to_owned);
+        let (list, ids) = (words.next().unwrap_or_default(), words.collect());
         let all = [
             Self::ReadList { source: subject.to_owned() },
-            Self::LetGo { source: source.to_owned(), held_mark: held_mark.to_owned() },
+            Self::LetGo { source: list, ids },
             Self::Recheck,
             Self::Accept { hash: subject.to_owned() },
             Self::Claimed { incident: subject.to_owned(), is_taken: true },
@@ -101,7 +103,7 @@ mod tests {
             Asked::Claimed { incident: incident.clone(), is_taken: true },
             Asked::Claimed { incident, is_taken: false },
             Asked::ReadList { source: "prod".to_owned() },
-            Asked::LetGo { source: "prod".to_owned(), held_mark: "5e1b".to_owned() },
+            Asked::LetGo { source: "prod".to_owned(), ids: ["prod-a".to_owned(), "prod-b".to_owned()].into() },
         ];
         for asked in rows {
             let (word, subject) = asked.written();

@@ -166,7 +166,8 @@ struct KeptText {
 #[derive(Debug, Default)]
 pub struct Listings {
     views: Mutex<BTreeMap<String, ListingView>>,
-    asked: Mutex<Vec<Action>>,
+    /// By the action's id.
+    asked: Mutex<BTreeMap<String, Action>>,
     kept: Mutex<BTreeMap<String, KeptText>>,
     /// Something was asked for.
     pub wake: Notify,
@@ -196,19 +197,18 @@ impl Listings {
         self.kept.lock().retain(|source, _| is_declared(source));
     }
 
-    /// Whether somebody may let go what a list names no longer: how many those are, and what stands for them. `seen`: the
-    /// [`ListingView::held_mark`] that they saw.
+    /// What a list names no longer and somebody may let go. `seen`: the [`ListingView::held_mark`] that they saw.
     ///
     /// # Errors
     /// Where nothing is held there, or others than were seen: nobody lets go what they never saw.
-    pub fn may_let_go(&self, source: &str, seen: Option<&str>) -> Result<(usize, String), NotLetGo> {
+    pub fn may_let_go(&self, source: &str, seen: Option<&str>) -> Result<Vec<String>, NotLetGo> {
         let views = self.views.lock();
         let view = views.get(source).ok_or(NotLetGo::NothingHeld)?;
         let mark = view.held_mark().ok_or(NotLetGo::NothingHeld)?;
         if seen.is_some_and(|seen| seen != mark) {
             return Err(NotLetGo::Others);
         }
-        Ok((view.held.len(), mark))
+        Ok(view.held.clone())
     }
 
     /// Says what is about to be kept of one on disk: it counts there as well as what is kept.
@@ -230,14 +230,14 @@ impl Listings {
     }
 
     /// Hands on what somebody asked for, to whoever reads lists.
-    pub fn ask(&self, action: Action) {
-        self.asked.lock().push(action);
+    pub fn hand(&self, action: Action) {
+        self.asked.lock().insert(action.id.clone(), action);
         self.wake.notify_one();
     }
 
     /// What was asked for since this was last looked at.
     pub fn asked(&self) -> Vec<Action> {
-        std::mem::take(&mut *self.asked.lock())
+        std::mem::take(&mut *self.asked.lock()).into_values().collect()
     }
 }
 

@@ -4,7 +4,7 @@
 //! a view only when somebody asks: beats are many, and readers few. Only the strip is shared and edited in place, and so may
 //! show a beat a moment before all else does.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -45,6 +45,8 @@ pub struct LiveState {
     changes: broadcast::Sender<LiveChange>,
     /// Counts what is more than another beat of the same.
     news: AtomicU64,
+    /// What is watched here and was not published since it changed; none where nobody publishes.
+    unpublished: Mutex<Option<HashSet<MonitorId>>>,
     /// Which monitors are down or about to be, to know many that go down together.
     failing: Mutex<Failing>,
 }
@@ -55,6 +57,7 @@ impl Default for LiveState {
             standings: RwLock::default(),
             banners: RwLock::default(),
             metrics: ProcessMetrics::default(),
+            unpublished: Mutex::default(),
             failing: Mutex::default(),
             news: AtomicU64::new(0),
             changes: broadcast::channel(CHANGES_MAX).0,
@@ -67,6 +70,9 @@ impl LiveState {
     pub fn put(&self, standing: impl Standing + 'static) {
         let id = standing.id().clone();
         self.note_failing(&standing);
+        if let Some(unpublished) = self.unpublished.lock().as_mut().filter(|_| standing.followed().is_none()) {
+            unpublished.insert(id.clone());
+        }
         let standing: Arc<dyn Standing> = Arc::new(standing);
         // What stood before is let go of behind the lock.
         let roll_up = standing.roll_up();
@@ -82,6 +88,23 @@ impl LiveState {
         self.standings.write().remove(id);
         self.failing.lock().is_well(id);
         self.tell(LiveChange::Fleet);
+    }
+
+    /// From now on takes note of what is to be published.
+    pub fn publishes(&self) {
+        self.unpublished.lock().get_or_insert_default();
+    }
+
+    /// What is to be published, once.
+    pub fn take_unpublished(&self) -> HashSet<MonitorId> {
+        self.unpublished.lock().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// It could not be published after all.
+    pub fn put_back_unpublished(&self, ids: HashSet<MonitorId>) {
+        if let Some(unpublished) = self.unpublished.lock().as_mut() {
+            unpublished.extend(ids);
+        }
     }
 
     fn note_failing(&self, standing: &impl Standing) {

@@ -97,8 +97,9 @@ pub(crate) async fn accept(
 ) -> Result<(StatusCode, Json<LetGo>), Problem> {
     declared(&state, &source)?;
     match state.listings.may_let_go(&source, asked.held_mark.as_deref()) {
-        Ok((let_go, held_mark)) => {
-            actions::ask_of_list(&state, "", Asked::LetGo { source, held_mark }).await?;
+        Ok(ids) => {
+            let let_go = ids.len();
+            actions::ask_of_list(&state, "", Asked::LetGo { source, ids }).await?;
             Ok((StatusCode::ACCEPTED, Json(LetGo { let_go })))
         }
         Err(NotLetGo::NothingHeld) => Err(Problem::new(StatusCode::CONFLICT, "nothing of this list is held")),

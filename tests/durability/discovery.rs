@@ -163,6 +163,8 @@ async fn a_list_that_cannot_be_kept_is_told_at_once_and_kept_as_soon_as_it_can()
     let has_both = |page: &str| page.contains("cannot be kept") && page.contains("answers HTTP 503");
     stage.shown(address, "/api/v1/discover", "neither hides the other", has_both).await;
     stage.shown(address, "/", "every page says so", |page| page.contains("the page of lists says more")).await;
+    act(&stage, &[("a1", "read_list", "prod")]).await;
+    stage.counted("a look waits for no disk", 0, "SELECT COUNT(*) FROM actions", &[]).await;
     std::fs::remove_dir(&in_the_way).expect("it goes");
     received(&stage.ops, "serin.trouble_over", None).await;
     let is_unread = |page: &str| !page.contains("cannot be kept") && page.contains("answers HTTP 503");
@@ -200,14 +202,14 @@ async fn one_that_lost_many() -> (Stage, String, Arc<AtomicU16>, (Serin, SocketA
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_somebody_let_go_is_let_go_though_serin_died_before() {
     let (stage, _, list_status, (serin, address)) = one_that_lost_many().await;
-    let (_, lists) = stage.get(address, "/api/v1/discover").await;
-    let lists: serde_json::Value = serde_json::from_str(&lists).expect("JSON");
-    let mark = lists["sources"][0]["held_mark"].as_str().expect("what stands for them").to_owned();
+    let are_held = |page: &str| page.contains("\"held\":[\"prod-n2\"");
+    stage.shown(address, "/api/v1/discover", "eight are held", are_held).await;
     list_status.store(503, Ordering::Relaxed);
     serin.kill().await;
 
-    // What a Serin writes that answers and dies: somebody else's eight, a list that is gone, and a look.
-    let rows = [("a1", "let_go", "0123456789abcdef prod"), ("a2", "let_go", "x gone"), ("a3", "read_list", "prod")];
+    // What a Serin writes that answers and dies: others, those of a list that is gone, and a look.
+    let rows =
+        [("a1", "let_go", "prod prod-n0 prod-n99"), ("a2", "let_go", "gone gone-n2"), ("a3", "read_list", "prod")];
     act(&stage, &rows).await;
     let (serin, address) = Serin::start(&stage.config()).await;
     let waiting = "SELECT COUNT(*) FROM actions WHERE applied_at IS NULL";
@@ -216,9 +218,10 @@ async fn what_somebody_let_go_is_let_go_though_serin_died_before() {
     stage.shown(address, "/api/v1/discover", "and nobody lets go what they never saw", held).await;
     serin.kill().await;
 
-    act(&stage, &[("a4", "let_go", &format!("{mark} prod"))]).await;
+    act(&stage, &[("a4", "let_go", "prod prod-n2 prod-n3 prod-n4 prod-n5")]).await;
     let (serin, address) = Serin::start(&stage.config()).await;
-    stage.shown(address, "/api/v1/discover", "they are gone", |page| page.contains("\"gone\":[\"prod-n2\"")).await;
+    let are_gone = |page: &str| page.contains("\"gone\":[\"prod-n2\"") && page.contains("\"held\":[\"prod-n6\"");
+    stage.shown(address, "/api/v1/discover", "four are gone, and the others are held on", are_gone).await;
     stage.counted("and it is done", 0, waiting, &[]).await;
     let looks = "SELECT COUNT(*) FROM actions WHERE action = 'read_list'";
     assert_eq!(stage.count(looks, &[]).await, 0, "a look leaves none");

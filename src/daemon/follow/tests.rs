@@ -1,7 +1,8 @@
 use chrono::DateTime;
 
 use super::*;
-use crate::daemon::publish::{Unpublished, publish};
+use crate::daemon::publish::publish;
+use crate::domain::fleet_files::FleetFiles;
 use crate::domain::incident::{Course, Incident};
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::BeatKind;
@@ -34,6 +35,7 @@ impl Machines {
         let folder = tempfile::tempdir().unwrap();
         let one = LoopContext::idle(folder.path(), fleet.clone()).await;
         let other = LoopContext { live: Arc::new(LiveState::default()), ..one.clone() };
+        [&one, &other].iter().for_each(|context| context.live.publishes());
         let (low, high): (Vec<Shard>, Vec<Shard>) = Shards::ALL.iter().partition(|shard| shard.number() < 128);
         let both = [(one, Shards::from_iter(low)), (other, Shards::from_iter(high))];
         Self { _folder: folder, fleet, both }
@@ -47,8 +49,8 @@ impl Machines {
 
     /// Each says how what it watches stands, and looks at what the other said.
     async fn exchange(&self, following: &mut [Following; 2]) {
-        for (context, shards) in &self.both {
-            assert!(publish(context, shards, &Unpublished::All).await);
+        for (context, _) in &self.both {
+            publish(context).await;
         }
         for ((context, _), following) in self.both.iter().zip(following) {
             following.look(&context.store, &context.live).await.unwrap();
@@ -134,9 +136,8 @@ async fn every_machine_shows_the_whole_fleet_as_whoever_watches_it_does() {
     for (monitor, incident) in [(first, None), (second, Some("new"))] {
         let (watching, follower) = machines.of(&monitor.id);
         let mut changes = follower.live.changes();
-        let shards = machines.both.iter().find(|(_, shards)| shards.hold_monitor(&monitor.id)).unwrap().1;
         watching.live.put(seen(monitor, incident).view(now()));
-        assert!(publish(watching, &shards, &Unpublished::Some([monitor.id.clone()].into())).await);
+        publish(watching).await;
         let behind = following.iter_mut().find(|one| one.declared.contains_key(&monitor.id)).unwrap();
         behind.look(&follower.store, &follower.live).await.unwrap();
         let heard: Vec<LiveChange> = std::iter::from_fn(|| changes.try_recv().ok()).collect();
@@ -159,7 +160,7 @@ async fn who_follows_goes_by_the_file_and_reads_on_where_it_was() {
     let ours: Vec<&Arc<Monitor>> =
         machines.fleet.monitors.iter().filter(|monitor| shards.hold_monitor(&monitor.id)).collect();
     ours.iter().for_each(|monitor| watching.live.put(seen(monitor, None).view(now())));
-    assert!(publish(watching, shards, &Unpublished::All).await);
+    publish(watching).await;
 
     // A file that has none of them yet, then the whole one, then one without the first.
     let mut following = Following::new(&Fleet::default(), *of_follower);
@@ -174,16 +175,16 @@ async fn who_follows_goes_by_the_file_and_reads_on_where_it_was() {
         assert_eq!(follower.live.all().len(), expected, "{sentence}");
     }
 
-    // Whoever publishes all of a shard leaves nothing in it of what was there before.
-    let everything = || async { watching.store.standings_since(SeenVersions::default()).await.unwrap() };
-    let (before, seen) = everything().await;
-    watching.live.remove(&ours[0].id);
-    assert!(publish(watching, shards, &Unpublished::All).await);
-    let (after, _) = everything().await;
-    assert_eq!((before.len(), after.len()), (ours.len(), ours.len() - 1));
-    let (again, seen) = watching.store.standings_since(seen).await.unwrap();
-    assert_eq!(again.len(), after.len(), "all are news to whoever had read them before");
-    assert_eq!(watching.store.standings_since(seen).await.unwrap().0, [], "and none is read twice");
+    // What was read is not read again, what is watched elsewhere is not published here, and what leaves every file is gone.
+    let (all, seen_now) = watching.store.standings_since(SeenVersions::default()).await.unwrap();
+    assert_eq!(all.len(), ours.len());
+    assert_eq!(watching.store.standings_since(seen_now.clone()).await.unwrap().0, []);
+    publish(follower).await;
+    assert_eq!(watching.store.standings_since(seen_now).await.unwrap().0, [], "what is followed is nobody's news");
+    for fleet in [&machines.fleet, &Fleet::default()] {
+        watching.store.config_loaded(fleet, &FleetFiles::default(), now()).await.unwrap();
+    }
+    assert_eq!(watching.store.standings_since(SeenVersions::default()).await.unwrap().0, []);
 }
 
 #[tokio::test]
@@ -202,14 +203,20 @@ async fn a_page_of_what_another_machine_watches_shows_what_it_decided_and_the_pa
     watching.live.put(seen(monitor, Some("i1")).view(now()));
     machines.exchange(&mut following).await;
     let followed = follower.live.standing(&monitor.id).unwrap().followed().unwrap().clone();
-    let views = KeptViews(follower.store.clone()).views(std::slice::from_ref(&followed)).await.unwrap();
+    let views = StoredViews(follower.store.clone()).views(std::slice::from_ref(&followed)).await.unwrap();
     assert_eq!(views[0].strip.len(), 1, "its beats stand in the database");
     let open = views[0].signals.iter().find_map(|signal| signal.incident.as_ref()).unwrap();
     assert_eq!((open.id.as_str(), views[0].roll_up), ("i1", RollUp::Down), "and how it stands was published");
     follower.store.close().await;
-    assert!(KeptViews(follower.store.clone()).views(std::slice::from_ref(&followed)).await.is_none());
+    assert!(StoredViews(follower.store.clone()).views(std::slice::from_ref(&followed)).await.is_none());
     assert_eq!(followed.view().signals, views[0].signals, "which is known while the database is away");
-    assert!(!publish(watching, &Shards::ALL, &Unpublished::All).await, "what could not be published is not forgotten");
+    watching.live.put(seen(monitor, None).view(now()));
+    publish(watching).await;
+    assert_eq!(
+        watching.live.take_unpublished(),
+        [monitor.id.clone()].into(),
+        "what could not be published is tried again"
+    );
 }
 
 #[tokio::test]

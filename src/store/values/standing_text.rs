@@ -1,5 +1,6 @@
 //! What one machine publishes of a monitor, as JSON: words are slugs, moments and lengths microseconds. Of what a newer
-//! Serin adds an older one reads nothing; what is left out is none.
+//! Serin adds an older one reads nothing: a signal, an incident, or what holds beats back, whose words it does not know, is
+//! left out alone.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -37,7 +38,7 @@ struct StandingText<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     p95_ms: Option<(f64, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    hold: Option<HoldText>,
+    hold: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trouble: Option<Cow<'a, str>>,
 }
@@ -102,7 +103,7 @@ pub(in crate::store) fn written(published: &SlimStanding) -> String {
         canaries: [right, not_right, finding, found],
         coverage: published.coverage,
         p95_ms: published.p95_ms,
-        hold: published.hold.map(hold_text),
+        hold: published.hold.map(hold_text).and_then(|hold| serde_json::to_value(hold).ok()),
         trouble: published.trouble.as_deref().map(Cow::from),
     };
     // Nothing in it can fail: every key is a string, and JSON has a form for each figure.
@@ -156,7 +157,7 @@ pub(in crate::store) fn read(monitor: &str, text: &str) -> Result<SlimStanding, 
         id: MonitorId::new(monitor),
         roll_up: word(&published.roll_up, "roll-up", RollUp::from_word)?,
         since: moment(published.since)?,
-        signals: published.signals.into_iter().map(signal).collect::<Result<_, _>>()?,
+        signals: published.signals.into_iter().filter_map(|text| known(monitor, signal(monitor, text))).collect(),
         seen_at: published.seen_at.map(moment).transpose()?,
         was_well: published.was_well,
         has_worked: published.has_worked,
@@ -164,12 +165,19 @@ pub(in crate::store) fn read(monitor: &str, text: &str) -> Result<SlimStanding, 
         canaries: CanariesGlance { right, not_right, finding, found },
         coverage: published.coverage,
         p95_ms: published.p95_ms,
-        hold: published.hold.map(hold).transpose()?,
+        hold: published
+            .hold
+            .and_then(|text| known(monitor, serde_json::from_value(text).map_err(unreadable).and_then(hold))),
         trouble: published.trouble.map(Cow::into_owned),
     })
 }
 
-fn signal(text: SignalText<'_>) -> Result<SignalView, StoreError> {
+/// What can be read.
+fn known<T>(monitor: &str, read: Result<T, StoreError>) -> Option<T> {
+    read.inspect_err(|error| tracing::warn!(monitor, %error, "what another machine published is left out")).ok()
+}
+
+fn signal(monitor: &str, text: SignalText<'_>) -> Result<SignalView, StoreError> {
     let level = |slug: &str| Level::ALL.into_iter().find(|level| level.slug() == slug);
     Ok(SignalView {
         signal: word(&text.signal, "signal", Signal::from_slug)?,
@@ -177,8 +185,8 @@ fn signal(text: SignalText<'_>) -> Result<SignalView, StoreError> {
         level: word(&text.level, "level", level)?,
         figure: text.figure.into_owned(),
         since: moment(text.since)?,
-        held_by: text.held_by.map(|by| word(&by, "held_by", HeldBy::from_slug)).transpose()?,
-        incident: text.incident.map(incident).transpose()?,
+        held_by: text.held_by.and_then(|by| HeldBy::from_slug(&by)),
+        incident: text.incident.and_then(|text| known(monitor, incident(text))),
     })
 }
 
@@ -291,15 +299,19 @@ mod tests {
 
     #[test]
     fn another_version_is_read_as_far_as_it_is_known_and_nonsense_is_named() {
-        let newer = r#"{"roll_up":"up","since":1,"signals":[],"has_worked":true,"first_seen":1,"moon":"full"}"#;
-        assert_eq!(read("docs", newer).unwrap().roll_up, RollUp::Up, "what is not known is nothing to us");
+        let newer = r#"{"roll_up":"degraded","since":1,"has_worked":true,"first_seen":1,"moon":"full","hold":{"moon":[1]},
+            "signals":[{"signal":"moon","phase":"open","level":"calm","since":1},
+                {"signal":"errors","phase":"open","level":"elevated","since":1,"held_by":"moon","incident":{"id":"i1",
+                    "reason":"moonstruck","severity":"page","summary":"","opened_at":1,"since":1}}]}"#;
+        let known = read("docs", newer).unwrap();
+        assert_eq!((known.roll_up, known.hold), (RollUp::Degraded, None), "what is not known is nothing to us");
+        let [errors] = &known.signals[..] else { panic!("{:?}", known.signals) };
+        let unnamed = (Signal::Errors, Phase::Open, &None, None);
+        assert_eq!((errors.signal, errors.phase, &errors.incident, errors.held_by), unnamed);
         for (text, expected) in [
             ("{", "docs"),
             (r#"{"roll_up":"sideways","since":1,"signals":[],"has_worked":true,"first_seen":1}"#, "sideways"),
-            (
-                r#"{"roll_up":"up","since":9223372036854775807,"signals":[],"has_worked":true,"first_seen":1}"#,
-                "9223372036854775807",
-            ),
+            (r#"{"roll_up":"up","since":9223372036854775807,"signals":[],"has_worked":true,"first_seen":1}"#, "922337"),
         ] {
             let error = read("docs", text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

@@ -9,7 +9,7 @@ use crate::store::values::column::new_id;
 /// Writes down what somebody asks for; false where too much waits already.
 pub(in crate::store) async fn ask(connection: &mut SqliteConnection, action: &Action) -> Result<bool, sqlx::Error> {
     let waiting: i64 = sqlx::query_scalar(
-        "SELECT COUNT(*) FROM actions WHERE applied_at IS NULL AND action NOT IN ('acknowledge', 'give_back')",
+        "SELECT COUNT(*) FROM actions WHERE applied_at IS NULL AND action IN ('recheck', 'accept', 'read_list', 'let_go')",
     )
     .fetch_one(&mut *connection)
     .await?;

@@ -12,7 +12,6 @@ use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::MonitorId;
 use crate::domain::paging::silence::Silence;
-use crate::domain::shard::Shards;
 use crate::live::published::SlimStanding;
 use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
@@ -99,16 +98,12 @@ impl Store {
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
     }
 
-    /// Publishes how monitors stand, for other machines; `whole`: these are all there are of some shards.
+    /// Publishes how monitors stand, for other machines.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn publish_standings(
-        &self,
-        standings: Vec<SlimStanding>,
-        whole: Option<Shards>,
-    ) -> Result<(), StoreError> {
-        self.ask(Work::Publish(standings, whole.map(Box::new))).await.map(drop)
+    pub async fn publish_standings(&self, standings: Vec<SlimStanding>) -> Result<(), StoreError> {
+        self.ask(Work::Publish(standings)).await.map(drop)
     }
 
     /// Remembers a silence; false where too many hold already, or the incident it is to end with is over.

@@ -122,6 +122,7 @@ async fn monitors(
             .bind(now)
             .execute(&mut *connection)
             .await?;
+        sqlx::query("DELETE FROM standings WHERE monitor = $1").bind(id.as_str()).execute(&mut *connection).await?;
         known.remove(&id);
     }
     let new: Vec<&MonitorId> = declared.into_iter().filter(|id| !known.contains_key(*id)).collect();

@@ -15,34 +15,24 @@ static STANDINGS: Rows = Rows::new(
     " ON CONFLICT (monitor) DO UPDATE SET version = excluded.version, node = excluded.node, standing = excluded.standing",
 );
 
-/// Writes how some monitors stand, each under the next version of its shard: last in its transaction, since nobody else gives
-/// out a version until that is over. `whole`: they are all that there are of these shards, and whatever else is published of
-/// them is left over.
+/// Writes how some monitors stand, each under the next version of its shard: nobody else gives one out until the transaction is
+/// over.
 pub(in crate::store) async fn publish(
     connection: &mut SqliteConnection,
     node: &str,
-    (standings, whole): (&[SlimStanding], Option<&Shards>),
+    standings: &[SlimStanding],
 ) -> Result<(), sqlx::Error> {
     let of = |standing: &SlimStanding| Shard::of(standing.id.as_str());
-    let touched: Shards = standings.iter().map(of).chain(whole.iter().flat_map(|shards| shards.iter())).collect();
-    let versions = next_versions(connection, &touched).await?;
-    let version = |shard: Shard| versions.get(&shard.number()).copied().unwrap_or_default();
+    let versions = next_versions(connection, &standings.iter().map(of).collect()).await?;
+    let versioned = |standing| versions.get(&of(standing).number()).map(|version| (standing, of(standing), *version));
+    let rows: Option<Vec<_>> = standings.iter().map(versioned).collect();
+    let rows = rows.ok_or(sqlx::Error::RowNotFound)?;
     STANDINGS
-        .run(connection, standings, |query, standing| {
-            let shard = of(standing);
-            query
-                .bind(standing.id.as_str().to_owned())
-                .bind(shard.number())
-                .bind(version(shard))
-                .bind(node.to_owned())
-                .bind(written(standing))
+        .run(connection, &rows, |query, (standing, shard, version)| {
+            let (id, text) = (standing.id.as_str().to_owned(), written(standing));
+            query.bind(id).bind(shard.number()).bind(*version).bind(node.to_owned()).bind(text)
         })
-        .await?;
-    for shard in whole.iter().flat_map(|shards| shards.iter()) {
-        let left_over = sqlx::query("DELETE FROM standings WHERE shard = $1 AND version < $2");
-        left_over.bind(shard.number()).bind(version(shard)).execute(&mut *connection).await?;
-    }
-    Ok(())
+        .await
 }
 
 /// By the number of the shard.

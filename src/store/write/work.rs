@@ -13,7 +13,6 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::paging::silence::Silence;
-use crate::domain::shard::Shards;
 use crate::live::published::SlimStanding;
 use crate::store::values::change_set::{BeatSeen, ChangeSet};
 use crate::store::values::claims::{Attempted, Claim, Claiming};
@@ -96,8 +95,8 @@ pub(in crate::store) enum Work {
         now: DateTime<Utc>,
         kept: TimeDelta,
     },
-    /// How monitors stand, for other machines; and of which shards these are all.
-    Publish(Vec<SlimStanding>, Option<Box<Shards>>),
+    /// How monitors stand, for other machines.
+    Publish(Vec<SlimStanding>),
     Loaded(Box<FleetNote>),
     KeepList(Box<KeptList>),
     Chore(Box<Maintenance>),

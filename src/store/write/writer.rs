@@ -374,8 +374,8 @@ impl Writer {
                 let rows = (&*self.rows, &mut self.row_changes);
                 CommitAnswer::Changed(maintenance::run(connection, &mut self.names, rows, *maintenance).await?)
             }
-            Work::Publish(standings, whole) => {
-                standing::publish(connection, NODE, (&standings, whole.as_deref())).await?;
+            Work::Publish(standings) => {
+                standing::publish(connection, NODE, &standings).await?;
                 CommitAnswer::Done
             }
             Work::Loaded(fleet) => {

@@ -179,8 +179,8 @@ pub(crate) async fn accept(
     }
     let actor = form.actor.of(&visit);
     let said = match state.listings.may_let_go(&source, form.held_mark.as_deref()) {
-        Ok((_, held_mark)) => {
-            let asked = Asked::LetGo { source: source.clone(), held_mark };
+        Ok(ids) => {
+            let asked = Asked::LetGo { source: source.clone(), ids };
             if let Err(problem) = actions::ask_of_list(&state, &actor, asked).await {
                 return (problem.status, problem.detail).into_response();
             }
