@@ -332,4 +332,4 @@ fn departed(id: &MonitorId) -> Monitor {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -20,7 +20,7 @@ pub struct SlimStanding {
     pub roll_up: RollUp,
     /// When the roll-up last changed, UTC.
     pub since: DateTime<Utc>,
-    /// Every signal that is judged on it, in [`Signal::ALL`]'s order.
+    /// Every signal that is judged on it, in [`Signal::ALL`](crate::domain::signal::Signal::ALL)'s order.
     pub signals: Vec<SignalView>,
     /// When a beat last showed us anything, UTC; none before the first.
     pub seen_at: Option<DateTime<Utc>>,

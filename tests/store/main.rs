@@ -22,6 +22,7 @@ mod common;
 mod resuming;
 mod outbox;
 mod together;
+mod dialect;
 mod holds;
 mod file;
 mod texts;

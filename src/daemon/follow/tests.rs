@@ -2,14 +2,13 @@ use chrono::DateTime;
 
 use super::*;
 use crate::daemon::publish::publish;
+use crate::daemon::resume::tests::open;
 use crate::domain::fleet_files::FleetFiles;
-use crate::domain::incident::{Course, Incident};
+use crate::domain::incident::Incident;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::paging::tell::Telling;
-use crate::domain::reason::{FailureReason, Severity};
-use crate::domain::rules::RulePlace;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::shard::Shard;
 use crate::domain::signal::{Phase, Signal, SignalState};
@@ -81,34 +80,14 @@ fn seen(monitor: &Arc<Monitor>, incident: Option<&str>) -> MonitorRuntime {
     state.restore_worked();
     if let Some(id) = incident {
         state.restore_signal(Signal::Availability, SignalState { phase: Phase::Open, ..SignalState::quiet(now) });
-        state.restore_incident(open(id, &monitor.id, now), Telling::default());
+        let incident = Incident { id: id.to_owned(), ..open(monitor.id.as_str(), now) };
+        state.restore_incident(incident, Telling::default());
     }
     runtime.state = Arc::new(state);
     let verdict = if incident.is_some() { Verdict::Down } else { Verdict::Good };
     let mark = BeatMark { at: now, verdict, reason: None, elapsed_ms: 12.0 };
     runtime.history.strip.lock().push(mark);
     runtime
-}
-
-fn open(id: &str, monitor: &MonitorId, at: DateTime<Utc>) -> Incident {
-    Incident {
-        id: id.to_owned(),
-        monitor: monitor.clone(),
-        signal: Signal::Availability,
-        subject: String::new(),
-        severity: Severity::Page,
-        reason: FailureReason::ConnectionRefused,
-        stage: "connect".to_owned(),
-        summary: "refused".to_owned(),
-        evidence: Vec::new(),
-        rule: RulePlace { file: "monitors.yaml".to_owned(), line: 1, commit: None },
-        opened_at: at,
-        resolved_at: None,
-        resolve_cause: None,
-        acknowledged: None,
-        sequence: 1,
-        course: Course::default(),
-    }
 }
 
 #[tokio::test]

@@ -109,7 +109,8 @@ async fn machines_resume_their_own_shards_and_nothing_is_left_between_them() {
     assert_eq!(both, all);
 }
 
-fn open(monitor: &str, opened_at: DateTime<Utc>) -> Incident {
+/// An open incident of a monitor that refuses connections.
+pub(in crate::daemon) fn open(monitor: &str, opened_at: DateTime<Utc>) -> Incident {
     Incident {
         id: format!("i-{monitor}"),
         monitor: MonitorId::new(monitor),

@@ -12,6 +12,7 @@ use crate::store::packed::pack::hour::{self, Hour};
 use crate::store::packed::pack::numbers::Meanings;
 use crate::store::values::change_set::LOCAL;
 use crate::store::values::column::timestamp_from;
+use crate::store::values::dialect::numbers;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 
@@ -131,10 +132,11 @@ pub(in crate::store) async fn lists_used(
     lists: &[i64],
 ) -> Result<(), StoreError> {
     let lists: HashSet<i64> = lists.iter().copied().collect();
-    sqlx::query(
+    sqlx::query(concat!(
         "UPDATE ranked_lists SET used_until = $1, doomed_at = NULL WHERE used_until < $1 \
-         AND id IN (SELECT value FROM json_each($2))",
-    )
+         AND id IN ",
+        numbers!("$2")
+    ))
     .bind(day)
     .bind(serde_json::json!(lists).to_string())
     .execute(connection)
@@ -173,7 +175,7 @@ pub(in crate::store) async fn learn(
     let canaries = hours.iter().flat_map(|hour| &hour.canaries).copied();
     let canaries: BTreeSet<i64> = canaries.filter(|number| !meanings.canaries.contains_key(number)).collect();
     if !canaries.is_empty() {
-        let rows = sqlx::query("SELECT id, name FROM canary_names WHERE id IN (SELECT value FROM json_each($1))");
+        let rows = sqlx::query(concat!("SELECT id, name FROM canary_names WHERE id IN ", numbers!("$1")));
         for row in rows.bind(serde_json::json!(canaries).to_string()).fetch_all(&mut *connection).await? {
             meanings.canaries.insert(row.try_get(0)?, Arc::from(row.try_get::<&str, _>(1)?));
         }
@@ -184,7 +186,7 @@ pub(in crate::store) async fn learn(
     });
     let answers: BTreeSet<i64> = answers.filter(|number| !meanings.answers.contains_key(number)).collect();
     if !answers.is_empty() {
-        let rows = sqlx::query("SELECT id, data FROM answers WHERE id IN (SELECT value FROM json_each($1))");
+        let rows = sqlx::query(concat!("SELECT id, data FROM answers WHERE id IN ", numbers!("$1")));
         for row in rows.bind(serde_json::json!(answers).to_string()).fetch_all(&mut *connection).await? {
             let answer = answer_from(row.try_get(1)?).map_err(|error| damaged("an answer", &error))?;
             meanings.answers.insert(row.try_get(0)?, answer);

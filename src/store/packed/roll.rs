@@ -87,9 +87,11 @@ pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[Da
         let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let seconds = |time: Duration| count(time.as_secs());
         sqlx::query(
-            "INSERT OR REPLACE INTO days \
-             (slot, up, down, unknown, maintenance, latencies, hours, asked, right_answers) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            "INSERT INTO days (slot, up, down, unknown, maintenance, latencies, hours, asked, right_answers) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (slot) DO UPDATE SET up = excluded.up, \
+             down = excluded.down, unknown = excluded.unknown, maintenance = excluded.maintenance, \
+             latencies = excluded.latencies, hours = excluded.hours, asked = excluded.asked, \
+             right_answers = excluded.right_answers",
         )
         .bind(row.slot)
         .bind(seconds(row.covered.up))
@@ -111,7 +113,7 @@ pub(in crate::store) async fn rolled(
     connection: &mut SqliteConnection,
     until: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    sqlx::query("UPDATE sealing SET rolled_until = MAX(rolled_until, $1)")
+    sqlx::query("UPDATE sealing SET rolled_until = $1 WHERE rolled_until < $1")
         .bind(until.timestamp_micros())
         .execute(connection)
         .await?;

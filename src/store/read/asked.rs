@@ -12,6 +12,7 @@ use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::packed::pack::answer::PackedAnswer;
 use crate::store::read::history::{PastCounts, remembered};
+use crate::store::values::dialect::numbers;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::{AskShape, PastAsk, PastBeat};
 
@@ -123,7 +124,7 @@ fn lines(beat: &PastBeat) -> impl Iterator<Item = AskedLine> {
 /// Learns what the numbers stand for: canaries' names in one query, answers' lists in another.
 async fn named(connection: &mut SqliteConnection, asks: Vec<Numbered>) -> Result<Vec<AskedLine>, StoreError> {
     let canaries: HashSet<i64> = asks.iter().map(|ask| ask.canary).collect();
-    let rows = sqlx::query("SELECT id, name FROM canary_names WHERE id IN (SELECT value FROM json_each($1))")
+    let rows = sqlx::query(concat!("SELECT id, name FROM canary_names WHERE id IN ", numbers!("$1")))
         .bind(serde_json::json!(canaries).to_string())
         .fetch_all(&mut *connection)
         .await?;
@@ -131,7 +132,7 @@ async fn named(connection: &mut SqliteConnection, asks: Vec<Numbered>) -> Result
     let names: HashMap<i64, Arc<str>> = names.collect::<Result<_, StoreError>>()?;
     let of_answer = |ask: &Numbered| if let NumberedList::OfAnswer(number) = ask.list { Some(number) } else { None };
     let answers: HashSet<i64> = asks.iter().filter_map(of_answer).collect();
-    let rows = sqlx::query("SELECT id, list FROM answers WHERE id IN (SELECT value FROM json_each($1))")
+    let rows = sqlx::query(concat!("SELECT id, list FROM answers WHERE id IN ", numbers!("$1")))
         .bind(serde_json::json!(answers).to_string())
         .fetch_all(&mut *connection)
         .await?;

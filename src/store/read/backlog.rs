@@ -84,10 +84,10 @@ impl Readers {
             "SELECT receiver, COUNT(*), MIN(promised_at) AS since, \
              COALESCE((SELECT a.note FROM attempts a WHERE a.delivery = (SELECT t.id FROM deliveries t \
              WHERE t.state = 'pending' AND t.receiver = d.receiver ORDER BY t.tries DESC LIMIT 1) \
-             ORDER BY a.number DESC LIMIT 1), ''), MIN(EXISTS (SELECT 1 FROM notifications n \
-             WHERE n.id = d.notification AND n.event IN ('drill', 'drill.over'))) \
+             ORDER BY a.number DESC LIMIT 1), ''), MIN(CASE WHEN EXISTS (SELECT 1 FROM notifications n \
+             WHERE n.id = d.notification AND n.event IN ('drill', 'drill.over')) THEN 1 ELSE 0 END) \
              FROM deliveries d WHERE state = 'pending' GROUP BY receiver \
-             HAVING MAX(tries) >= $1 OR since <= $2 ORDER BY since, receiver LIMIT $3",
+             HAVING MAX(tries) >= $1 OR MIN(promised_at) <= $2 ORDER BY since, receiver LIMIT $3",
         )
         .bind(TRIES_WELL)
         .bind((now - FALLBACK_AFTER).timestamp_micros())

@@ -13,6 +13,7 @@ use crate::store::file::readers::Readers;
 use crate::store::packed::packs::{self, from_slot};
 use crate::store::packed::sealing;
 use crate::store::values::change_set::LOCAL;
+use crate::store::values::dialect::{number_rows, texts};
 use crate::store::values::error::StoreError;
 
 /// Monitors that are read at once; a page of a list has a hundred. What is beyond is left out.
@@ -23,11 +24,18 @@ const DAYS_MAX: i64 = 92;
 const HOURS_MAX: i64 = 48;
 
 /// Day by day and monitor by monitor in the order of the table; `$1` is the first day, `$2` the last, `$3` the owners.
-const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES ($1) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
-     SELECT slot, up, down, maintenance, unknown, COALESCE(asked, 0), COALESCE(right_answers, 0) \
-     FROM days_asked CROSS JOIN json_each($3) AS owner CROSS JOIN days ON slot = (d << 32) | owner.value";
-const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES ($1) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
-     SELECT slot, data FROM hours CROSS JOIN json_each($3) AS owner CROSS JOIN beat_packs ON slot = (h << 32) | owner.value";
+const DAYS: &str = concat!(
+    "WITH RECURSIVE days_asked (d) AS (VALUES (CAST($1 AS BIGINT)) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
+     SELECT slot, up, down, maintenance, unknown, COALESCE(asked, 0), COALESCE(right_answers, 0) FROM days_asked CROSS JOIN ",
+    number_rows!("$3"),
+    " AS owner CROSS JOIN days WHERE slot = (d << 32) | owner.value"
+);
+const PACKS: &str = concat!(
+    "WITH RECURSIVE hours (h) AS (VALUES (CAST($1 AS BIGINT)) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
+     SELECT slot, data FROM hours CROSS JOIN ",
+    number_rows!("$3"),
+    " AS owner CROSS JOIN beat_packs WHERE slot = (h << 32) | owner.value"
+);
 
 impl Readers {
     /// What each day (UTC) that is rolled up came to, the oldest first, of at most [`MONITORS_MAX`] monitors. Days
@@ -112,10 +120,11 @@ async fn owners(
     monitors: &[MonitorId],
 ) -> Result<HashMap<i64, MonitorId>, StoreError> {
     let ids: Vec<&str> = monitors.iter().take(MONITORS_MAX).map(MonitorId::as_str).collect();
-    let rows = sqlx::query(
+    let rows = sqlx::query(concat!(
         "SELECT number, monitor FROM pack_owners \
-         WHERE location = $1 AND monitor IN (SELECT value FROM json_each($2))",
-    )
+         WHERE location = $1 AND monitor IN ",
+        texts!("$2")
+    ))
     .bind(LOCAL)
     .bind(serde_json::json!(ids).to_string())
     .fetch_all(connection)

@@ -13,6 +13,7 @@ use crate::domain::paging::hold::HoldKind;
 use crate::domain::paging::notification::Event;
 use crate::store::file::readers::Readers;
 use crate::store::values::column::timestamp;
+use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 
 /// What is kept of a text that was answered.
@@ -37,10 +38,11 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn texts(&self, names: &[&str]) -> Result<HashMap<String, TextKept>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "SELECT s.name, t.bytes, t.begins FROM sources s JOIN texts t ON t.source = s.id \
-             WHERE s.name IN (SELECT value FROM json_each($1))",
-        );
+             WHERE s.name IN ",
+            texts!("$1")
+        ));
         let rows = rows.bind(serde_json::json!(names).to_string()).fetch_all(&self.readers).await?;
         let text = |row: &SqliteRow| {
             let bytes: i64 = row.try_get(1)?;

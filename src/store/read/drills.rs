@@ -9,6 +9,7 @@ use sqlx::sqlite::SqliteRow;
 
 use crate::store::file::readers::Readers;
 use crate::store::values::column::{length, timestamp, timestamp_or_none};
+use crate::store::values::dialect::text_rows;
 use crate::store::values::error::StoreError;
 
 /// A receiver whose receipt is awaited.
@@ -53,7 +54,9 @@ macro_rules! receipts {
         concat!(
             "SELECT r.receiver, r.begun_at, r.timeout_us, r.ended_at, r.took_us, r.answer, ",
             "COALESCE((SELECT place FROM drill_runs WHERE id = r.run), '') ",
-            "FROM json_each($1) name JOIN drill_receipts r ON r.receiver = name.value AND r.run = (SELECT l.run ",
+            "FROM ",
+            text_rows!("$1"),
+            " AS name JOIN drill_receipts r ON r.receiver = name.value AND r.run = (SELECT l.run ",
             "FROM drill_receipts l WHERE l.receiver = name.value ",
             $latest,
             "ORDER BY l.begun_at DESC, l.run DESC LIMIT 1) ",

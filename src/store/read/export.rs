@@ -51,7 +51,7 @@ impl Readers {
     /// Incidents that were opened in the span, the oldest first.
     pub fn incidents_of(&self, span: &Span) -> BoxStream<'_, Result<Incident, StoreError>> {
         sqlx::query(incidents!(
-            "WHERE ($1 IS NULL OR monitor = $1) AND opened_at >= $2 AND opened_at < $3 ORDER BY opened_at, id"
+            "WHERE (CAST($1 AS TEXT) IS NULL OR monitor = $1) AND opened_at >= $2 AND opened_at < $3 ORDER BY opened_at, id"
         ))
         .bind(span.monitor.as_ref().map(|monitor| monitor.as_str().to_owned()))
         .bind(span.from.timestamp_micros())

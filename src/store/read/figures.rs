@@ -51,7 +51,8 @@ impl Readers {
              (SELECT page_count FROM pragma_page_count), (SELECT page_size FROM pragma_page_size), \
              (SELECT freelist_count FROM pragma_freelist_count), sqlite_version(), \
              (SELECT MAX(version) FROM _sqlx_migrations), \
-             (SELECT COALESCE(SUM(MIN($1, MAX(0, $2 - first_seen))), 0) FROM monitors WHERE removed_at IS NULL)",
+             (SELECT COALESCE(SUM(CASE WHEN first_seen > $2 THEN 0 WHEN $2 - first_seen > $1 THEN $1 \
+             ELSE $2 - first_seen END), 0) FROM monitors WHERE removed_at IS NULL)",
         )
         .bind(micros(Duration::from_secs(DAYS_FULL * 86_400)))
         .bind(now.timestamp_micros())

@@ -13,6 +13,7 @@ use crate::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles, GoldenPla
 use crate::store::file::readers::Readers;
 use crate::store::file::schema;
 use crate::store::values::column::{timestamp, word};
+use crate::store::values::dialect::{number_rows, numbers};
 use crate::store::values::error::StoreError;
 
 /// Files that were in force that are read, the latest: more were never tried on one month.
@@ -123,10 +124,12 @@ impl Readers {
         moments: &[DateTime<Utc>],
     ) -> Result<HashMap<DateTime<Utc>, i64>, StoreError> {
         let micros: Vec<i64> = moments.iter().map(DateTime::timestamp_micros).collect();
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "SELECT m.value, (SELECT config FROM config_loads WHERE loaded_at <= m.value \
-             ORDER BY loaded_at DESC, config DESC LIMIT 1) FROM json_each($1) m",
-        );
+                 ORDER BY loaded_at DESC, config DESC LIMIT 1) FROM ",
+            number_rows!("$1"),
+            " AS m"
+        ));
         let rows = rows.bind(serde_json::json!(micros).to_string()).fetch_all(&self.readers).await?;
         let mut found = HashMap::new();
         for row in &rows {
@@ -149,30 +152,35 @@ impl Readers {
         also: &[i64],
     ) -> Result<Vec<FileInForce>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "WITH latest AS (SELECT config, MAX(loaded_at) AS at FROM config_loads WHERE loaded_at <= $1 GROUP BY config), \
-             wanted AS (SELECT config FROM (SELECT config FROM latest ORDER BY at DESC, config DESC LIMIT $2) \
-             UNION SELECT value FROM json_each($3)) \
+             wanted AS (SELECT config FROM (SELECT config FROM latest ORDER BY at DESC, config DESC LIMIT $2) AS last \
+             UNION SELECT value FROM ",
+            number_rows!("$3"),
+            " AS also) \
              SELECT v.number, v.hash, v.\"commit\", l.at, v.source, v.file FROM wanted w \
              JOIN config_versions v ON v.number = w.config JOIN latest l ON l.config = w.config \
-             ORDER BY l.at DESC, v.number DESC",
-        );
+             ORDER BY l.at DESC, v.number DESC"
+        ));
         let also = serde_json::json!(also).to_string();
         let rows = rows.bind(until.timestamp_micros()).bind(most.min(FILES_MAX)).bind(also).fetch_all(&mut *reading);
         let rows = rows.await?;
         let mut found: Vec<FileInForce> = rows.iter().map(in_force).collect::<Result<_, StoreError>>()?;
         let places: BTreeMap<i64, usize> = found.iter().map(|file| file.number).zip(0..).collect();
         let numbers = serde_json::json!(places.keys().collect::<Vec<_>>()).to_string();
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "SELECT f.config, f.name, f.kind, f.of, t.text FROM config_files f JOIN config_texts t ON t.hash = f.hash \
-             WHERE f.config IN (SELECT value FROM json_each($1)) ORDER BY f.config, f.place",
-        );
+             WHERE f.config IN ",
+            numbers!("$1"),
+            " ORDER BY f.config, f.place"
+        ));
         for row in rows.bind(&numbers).fetch_all(&mut *reading).await? {
             found[places[&row.try_get(0)?]].packed.push(packed(&row)?);
         }
-        let rows = sqlx::query(
-            "SELECT config, named_by, name, place FROM config_golden WHERE config IN (SELECT value FROM json_each($1))",
-        );
+        let rows = sqlx::query(concat!(
+            "SELECT config, named_by, name, place FROM config_golden WHERE config IN ",
+            numbers!("$1")
+        ));
         for row in rows.bind(&numbers).fetch_all(&mut *reading).await? {
             found[places[&row.try_get(0)?]].golden.push(golden(&row)?);
         }

@@ -24,14 +24,15 @@ use crate::store::packed::slices;
 use crate::store::packed::slices::{LatencySlice, Sliced, joined};
 use crate::store::read::unsealed;
 use crate::store::values::column::{length, timestamp};
+use crate::store::values::dialect::numbers;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 
 /// Packs of one hour each that lie between two hours, both counted in; `$1` is the first hour, `$2` the last, `$3` the owner.
-const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES ($1) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
-     SELECT h, data FROM hours CROSS JOIN beat_packs ON slot = (h << 32) | $3 ORDER BY h";
-const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES ($1) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
-     SELECT d, up, down, unknown, maintenance, latencies, hours, asked, right_answers FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 \
+const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES (CAST($1 AS BIGINT)) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
+     SELECT h, data FROM hours CROSS JOIN beat_packs WHERE slot = (h << 32) | $3 ORDER BY h";
+const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES (CAST($1 AS BIGINT)) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
+     SELECT d, up, down, unknown, maintenance, latencies, hours, asked, right_answers FROM days_asked CROSS JOIN days WHERE slot = (d << 32) | $3 \
      ORDER BY d";
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -197,7 +198,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn lists(&self, numbers: &[i64]) -> Result<HashMap<i64, Vec<String>>, StoreError> {
-        let rows = sqlx::query("SELECT id, sources FROM ranked_lists WHERE id IN (SELECT value FROM json_each($1))")
+        let rows = sqlx::query(concat!("SELECT id, sources FROM ranked_lists WHERE id IN ", numbers!("$1")))
             .bind(serde_json::json!(numbers).to_string())
             .fetch_all(&self.readers)
             .await?;
@@ -208,7 +209,7 @@ impl Readers {
         });
         let lists: Vec<(i64, Vec<i64>)> = lists.collect::<Result<_, StoreError>>()?;
         let ids: Vec<i64> = lists.iter().flat_map(|(_, ids)| ids).copied().collect();
-        let rows = sqlx::query("SELECT id, name FROM sources WHERE id IN (SELECT value FROM json_each($1))")
+        let rows = sqlx::query(concat!("SELECT id, name FROM sources WHERE id IN ", numbers!("$1")))
             .bind(serde_json::json!(ids).to_string())
             .fetch_all(&self.readers)
             .await?;

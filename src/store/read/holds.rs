@@ -18,7 +18,7 @@ const SHOWN_MAX: u32 = 50;
 
 /// A query for holds, to be read by [`hold`].
 macro_rules! holds {
-    ($rest:literal) => {
+    ($rest:expr) => {
         concat!("SELECT h.incident, h.kind, h.by, h.since, h.until, h.ended_at FROM holds h ", $rest)
     };
 }

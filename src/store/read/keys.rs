@@ -35,7 +35,7 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn audit_log(&self, before: Option<&str>) -> Result<Vec<AuditLine>, StoreError> {
         let rows = sqlx::query(
-            "SELECT id, at, who, source, action, status FROM audit WHERE $1 IS NULL OR id < $1 ORDER BY id DESC LIMIT $2",
+            "SELECT id, at, who, source, action, status FROM audit WHERE CAST($1 AS TEXT) IS NULL OR id < $1 ORDER BY id DESC LIMIT $2",
         );
         let rows = rows.bind(before).bind(AUDIT_PAGE).fetch_all(&self.readers).await?;
         rows.iter().map(line).collect()

@@ -10,6 +10,7 @@ use crate::domain::paging::delivery::DeliveryState;
 use crate::store::file::readers::Readers;
 use crate::store::read::pages::PAGE_ROWS;
 use crate::store::values::column::{timestamp, timestamp_or_none};
+use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 
 /// Tries shown of one delivery, the latest: what is tried for a whole day is tried some hundred times.
@@ -123,8 +124,8 @@ macro_rules! deliveries {
             "LEFT JOIN attempts a ON a.delivery = d.id ",
             "AND a.number = (SELECT MAX(number) FROM attempts WHERE delivery = d.id) WHERE ",
             $condition,
-            " AND ($2 IS NULL OR d.receiver = $2) AND ($3 IS NULL OR d.state = $3) AND d.created_at >= $4 ",
-            "AND ($8 IS NULL OR n.monitor = $8) AND ($9 IS NULL OR n.event = $9) ",
+            " AND (CAST($2 AS TEXT) IS NULL OR d.receiver = $2) AND (CAST($3 AS TEXT) IS NULL OR d.state = $3) AND d.created_at >= $4 ",
+            "AND (CAST($8 AS TEXT) IS NULL OR n.monitor = $8) AND (CAST($9 AS TEXT) IS NULL OR n.event = $9) ",
             "AND d.created_at < $5 AND ($6 IS NULL OR (d.created_at, d.id) < ",
             "((SELECT created_at FROM deliveries WHERE id = $6), $6)) ",
             "ORDER BY d.created_at DESC, d.id DESC LIMIT $1"
@@ -168,9 +169,9 @@ impl Readers {
     pub async fn delivery_counts(&self, filter: &DeliveryFilter) -> Result<[u64; 3], StoreError> {
         let rows = sqlx::query(
             "SELECT state, COUNT(*) FROM (SELECT d.state FROM deliveries d JOIN notifications n ON n.id = d.notification \
-             WHERE ($2 IS NULL OR d.receiver = $2) AND ($3 IS NULL OR d.incident = $3) AND ($4 IS NULL OR n.monitor = $4) \
-             AND ($5 IS NULL OR n.event = $5) AND d.created_at >= $6 AND d.created_at < $7 \
-             ORDER BY d.created_at DESC LIMIT $1) GROUP BY state",
+             WHERE (CAST($2 AS TEXT) IS NULL OR d.receiver = $2) AND (CAST($3 AS TEXT) IS NULL OR d.incident = $3) AND (CAST($4 AS TEXT) IS NULL OR n.monitor = $4) \
+             AND (CAST($5 AS TEXT) IS NULL OR n.event = $5) AND d.created_at >= $6 AND d.created_at < $7 \
+             ORDER BY d.created_at DESC LIMIT $1) AS latest GROUP BY state",
         )
         .bind(COUNTED_MAX)
         .bind(&filter.receiver)
@@ -198,11 +199,13 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn attempts(&self, lines: &[DeliveryLine]) -> Result<HashMap<String, Vec<AttemptLine>>, StoreError> {
         let ids = serde_json::json!(lines.iter().map(|line| &line.id).collect::<Vec<_>>()).to_string();
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "SELECT delivery, number, started_at, ended_at, ended, note FROM attempts a \
-             WHERE delivery IN (SELECT value FROM json_each($1)) \
-             AND number > (SELECT MAX(number) FROM attempts WHERE delivery = a.delivery) - $2 ORDER BY delivery, number",
-        )
+             WHERE delivery IN ",
+            texts!("$1"),
+            " \
+             AND number > (SELECT MAX(number) FROM attempts WHERE delivery = a.delivery) - $2 ORDER BY delivery, number"
+        ))
         .bind(ids)
         .bind(ATTEMPTS_SHOWN)
         .fetch_all(&self.readers)

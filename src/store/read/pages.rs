@@ -60,7 +60,7 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn incidents(&self, filter: &IncidentFilter) -> Result<Vec<Incident>, StoreError> {
         let rows = sqlx::query(incidents!(
-            "WHERE ($1 IS NULL OR monitor = $1) AND ($2 IS NULL OR signal = $2) \
+            "WHERE (CAST($1 AS TEXT) IS NULL OR monitor = $1) AND (CAST($2 AS TEXT) IS NULL OR signal = $2) \
              AND ($3 IS NULL OR (resolved_at IS NULL) = $3) AND (opened_at, id) < ($4, $5) \
              ORDER BY opened_at DESC, id DESC LIMIT $6"
         ))

@@ -13,6 +13,7 @@ use crate::domain::signal::Signal;
 use crate::store::file::readers::Readers;
 use crate::store::file::schema;
 use crate::store::values::column::{timestamp, timestamp_or_none, word};
+use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 use crate::store::values::incident_memory;
 
@@ -23,12 +24,16 @@ const INCIDENTS_MAX: u32 = 1_000;
 const HELD_WITHIN: TimeDelta = TimeDelta::minutes(2);
 
 /// Of some monitors what is open or ended since a moment; `incidents_of_monitor_by_end` is made for it.
-const ASKED: &str = "SELECT id, monitor, signal, severity, reason, opened_at, resolved_at, EXISTS (SELECT 1 FROM holds h \
+const ASKED: &str = concat!(
+    "SELECT id, monitor, signal, severity, reason, opened_at, resolved_at, EXISTS (SELECT 1 FROM holds h \
      WHERE h.incident = i.id AND h.kind = $4 AND h.since <= i.opened_at + $7 \
      AND COALESCE(h.ended_at, h.until, $3) >= COALESCE(i.resolved_at, $3)), course \
-     FROM incidents i WHERE monitor IN (SELECT value FROM json_each($1)) AND severity <> $5 \
+     FROM incidents i WHERE monitor IN ",
+    texts!("$1"),
+    " AND severity <> $5 \
      AND COALESCE(resolved_at, 9223372036854775807) >= $2 \
-     ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT $6";
+     ORDER BY resolved_at IS NULL DESC, opened_at DESC, id DESC LIMIT $6"
+);
 
 /// An incident as far as the public hears of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,11 +91,13 @@ impl Readers {
 /// Where the file cannot be read, or is no database of ours.
 pub async fn link_key_at(database: &Path) -> Result<Option<[u8; 32]>, StoreError> {
     let readers = schema::readers(database).await?;
-    let row = sqlx::query("SELECT unhex(value) FROM meta WHERE key = 'link_key'").fetch_optional(&readers).await?;
+    let row = sqlx::query("SELECT value FROM meta WHERE key = 'link_key'").fetch_optional(&readers).await?;
     readers.close().await;
     let Some(row) = row else { return Ok(None) };
-    let key: Vec<u8> = row.try_get(0)?;
-    key.try_into().map(Some).map_err(|_| StoreError::Unreadable("the key of links".to_owned()))
+    let mut key = [0; 32];
+    hex::decode_to_slice(row.try_get::<&str, _>(0)?, &mut key)
+        .map_err(|error| StoreError::Unreadable(format!("the key of links: {error}")))?;
+    Ok(Some(key))
 }
 
 fn public_incident(row: &SqliteRow) -> Result<PublicIncident, StoreError> {

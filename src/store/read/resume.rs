@@ -17,6 +17,7 @@ use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::file::readers::Readers;
 use crate::store::values::change_set::{Addressee, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, ToolsRow};
 use crate::store::values::column::{incident, incidents, length, timestamp, timestamp_or_none, word, word_or_none};
+use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 use crate::store::values::whose::{Whose, is_of};
 
@@ -148,11 +149,13 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn worked_at(&self, addresses: &[String]) -> Result<HashSet<String>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT DISTINCT l.address FROM learnt l WHERE l.address IN (SELECT value FROM json_each($1)) \
+        let rows = sqlx::query(concat!(
+            "SELECT DISTINCT l.address FROM learnt l WHERE l.address IN ",
+            texts!("$1"),
+            " \
              AND (EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = l.monitor) \
-             OR EXISTS (SELECT 1 FROM tools_seen s WHERE s.monitor = l.monitor))",
-        )
+             OR EXISTS (SELECT 1 FROM tools_seen s WHERE s.monitor = l.monitor))"
+        ))
         .bind(serde_json::json!(addresses).to_string())
         .fetch_all(&self.readers)
         .await?;

@@ -7,6 +7,7 @@ use sqlx::sqlite::SqliteRow;
 use crate::domain::paging::silence::{SILENCES_MAX, Silence};
 use crate::store::file::readers::Readers;
 use crate::store::values::column::{timestamp, timestamp_or_none};
+use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 use crate::store::values::matchers;
 
@@ -15,7 +16,7 @@ const OVER_SHOWN_MAX: u32 = 50;
 
 /// A query for silences, to be read by [`silence`].
 macro_rules! silences {
-    ($rest:literal) => {
+    ($rest:expr) => {
         concat!(
             "SELECT id, matchers, author, comment, from_at, until_at, until_incident, ended_at, ended_by FROM silences ",
             $rest
@@ -52,7 +53,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn silences_of(&self, ids: &[String]) -> Result<Vec<Silence>, StoreError> {
-        let rows = sqlx::query(silences!("WHERE id IN (SELECT value FROM json_each($1))"));
+        let rows = sqlx::query(silences!(concat!("WHERE id IN ", texts!("$1"))));
         let rows = rows.bind(serde_json::json!(ids).to_string()).fetch_all(&self.readers).await?;
         rows.iter().map(silence).collect()
     }

@@ -4,6 +4,7 @@ use sqlx::Row;
 
 use crate::live::published::SlimStanding;
 use crate::store::file::readers::Readers;
+use crate::store::values::dialect::number_rows;
 use crate::store::values::error::StoreError;
 use crate::store::values::standing_text;
 
@@ -28,10 +29,11 @@ impl Readers {
         mut seen: SeenVersions,
     ) -> Result<(Vec<SlimStanding>, SeenVersions), StoreError> {
         // The place of a version in the list is the number of its shard.
-        let rows = sqlx::query(
-            "SELECT s.shard, s.version, s.monitor, s.standing FROM json_each($1) AS seen \
-             CROSS JOIN standings s ON s.shard = seen.key AND s.version > seen.value",
-        );
+        let rows = sqlx::query(concat!(
+            "SELECT s.shard, s.version, s.monitor, s.standing FROM ",
+            number_rows!("$1"),
+            " AS seen CROSS JOIN standings s WHERE s.shard = seen.key AND s.version > seen.value",
+        ));
         let rows = rows.bind(serde_json::json!(seen.0.as_slice()).to_string()).fetch_all(&self.readers).await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in rows {

@@ -13,6 +13,7 @@ use crate::store::packed::packs;
 use crate::store::read::holds::{hold, holds};
 use crate::store::read::silences::{silence, silences};
 use crate::store::values::column::{incident, incidents, timestamp, timestamp_or_none};
+use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 
 /// Incidents that a part of an id may stand for before it says nothing.
@@ -69,9 +70,8 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn holds_of_all(&self, incidents: &[&str]) -> Result<Vec<TellingHold>, StoreError> {
-        let rows = sqlx::query(holds!(
-            "WHERE h.incident IN (SELECT value FROM json_each($1)) ORDER BY h.since, h.by LIMIT $2"
-        ));
+        let rows =
+            sqlx::query(holds!(concat!("WHERE h.incident IN ", texts!("$1"), " ORDER BY h.since, h.by LIMIT $2")));
         let rows = rows.bind(serde_json::json!(incidents).to_string()).bind(HOLDS_MAX).fetch_all(&self.readers).await?;
         rows.iter().map(hold).collect()
     }
@@ -81,16 +81,18 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn tellings_of_all(&self, incidents: &[&str]) -> Result<Vec<Telling>, StoreError> {
-        let rows = sqlx::query(
+        let rows = sqlx::query(concat!(
             "SELECT d.incident, n.event, d.receiver, d.fallback_of, d.created_at, d.state, a.ended_at, \
              CASE a.ended WHEN 'accepted' THEN '' ELSE COALESCE(a.note, '') END \
              FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY incident ORDER BY created_at, sequence, receiver) AS nth \
-             FROM deliveries WHERE incident IN (SELECT value FROM json_each($1))) d \
+             FROM deliveries WHERE incident IN ",
+            texts!("$1"),
+            ") d \
              JOIN notifications n ON n.id = d.notification \
              LEFT JOIN attempts a ON a.delivery = d.id \
              AND a.number = (SELECT MAX(number) FROM attempts WHERE delivery = d.id) \
-             WHERE d.nth <= $2 ORDER BY d.created_at, d.sequence, d.receiver",
-        );
+             WHERE d.nth <= $2 ORDER BY d.created_at, d.sequence, d.receiver"
+        ));
         let rows = rows.bind(serde_json::json!(incidents).to_string()).bind(TELLINGS_MAX).fetch_all(&self.readers);
         rows.await?.iter().map(telling).collect()
     }
@@ -100,10 +102,12 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn silences_at(&self, at: DateTime<Utc>, ids: &[&str]) -> Result<Vec<Silence>, StoreError> {
-        let rows = sqlx::query(silences!(
+        let rows = sqlx::query(silences!(concat!(
             "WHERE from_at <= $1 AND (until_at IS NULL OR until_at > $1) AND (ended_at IS NULL OR ended_at > $1) \
-             OR id IN (SELECT value FROM json_each($2)) ORDER BY id LIMIT $3"
-        ));
+             OR id IN ",
+            texts!("$2"),
+            " ORDER BY id LIMIT $3"
+        )));
         let rows = rows.bind(at.timestamp_micros()).bind(serde_json::json!(ids).to_string()).bind(SILENCES_MAX as i64);
         rows.fetch_all(&self.readers).await?.iter().map(silence).collect()
     }

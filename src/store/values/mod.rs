@@ -1,11 +1,12 @@
 //! What is remembered, and how it stands in columns: timestamps and durations as microseconds, words as their slugs.
 //!
 //! Read `change_set` (what a turn wants remembered), `past` (a beat as it is remembered), `beat_rows` (where a
-//! monitor's rows stand), `drill_rows` (drills), `known_texts` (which texts are kept already), then `column`, `incident_memory`, `claims` (what is lent out of the outbox), `matchers`, `standing_text` (what machines publish), `rows`, `whose` (whose
+//! monitor's rows stand), `drill_rows` (drills), `known_texts` (which texts are kept already), then `column`, `dialect` (what SQLite says otherwise than PostgreSQL), `incident_memory`, `claims` (what is lent out of the outbox), `matchers`, `standing_text` (what machines publish), `rows`, `whose` (whose
 //! rows are read back) and `error`.
 
 pub(in crate::store) mod error;
 pub(in crate::store) mod column;
+pub(in crate::store) mod dialect;
 pub(in crate::store) mod incident_memory;
 pub mod claims;
 pub(in crate::store) mod standing_text;

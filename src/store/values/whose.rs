@@ -24,7 +24,15 @@ impl Whose<'_> {
 /// Whether a column names one of those for whom a parameter stands; see [`Whose::ids`].
 macro_rules! is_of {
     ($column:literal, $ids:literal) => {
-        concat!("(", $ids, " IS NULL OR ", $column, " IN (SELECT value FROM json_each(", $ids, ")))")
+        concat!(
+            "(CAST(",
+            $ids,
+            " AS TEXT) IS NULL OR ",
+            $column,
+            " IN ",
+            $crate::store::values::dialect::texts!($ids),
+            ")"
+        )
     };
 }
 pub(in crate::store) use is_of;

@@ -153,11 +153,12 @@ pub(in crate::store) async fn touch(connection: &mut SqliteConnection, now: Date
 
 /// See [`crate::store::Store::link_key`].
 pub(in crate::store) async fn link_key(connection: &mut SqliteConnection) -> Result<Vec<u8>, sqlx::Error> {
-    sqlx::query("INSERT INTO meta (key, value) VALUES ('link_key', hex(randomblob(32))) ON CONFLICT (key) DO NOTHING")
+    sqlx::query("INSERT INTO meta (key, value) VALUES ('link_key', $1) ON CONFLICT (key) DO NOTHING")
+        .bind(hex::encode(rand::random::<[u8; 32]>()))
         .execute(&mut *connection)
         .await?;
-    let row = sqlx::query("SELECT unhex(value) FROM meta WHERE key = 'link_key'").fetch_one(connection).await?;
-    row.try_get(0)
+    let row = sqlx::query("SELECT value FROM meta WHERE key = 'link_key'").fetch_one(connection).await?;
+    hex::decode(row.try_get::<&str, _>(0)?).map_err(|error| sqlx::Error::Decode(error.into()))
 }
 
 /// See [`crate::store::Store::give_back`].

@@ -169,7 +169,7 @@ pub(in crate::store) async fn lapse(
 ) -> Result<bool, sqlx::Error> {
     let given = sqlx::query(
         "UPDATE incidents SET acknowledged_by = NULL, acknowledged_at = NULL \
-         WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NOT NULL AND acknowledged_at = IFNULL($2, acknowledged_at)",
+         WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NOT NULL AND acknowledged_at = COALESCE($2, acknowledged_at)",
     )
     .bind(incident)
     .bind(taken_at.map(|at| at.timestamp_micros()))

@@ -8,6 +8,7 @@ use sqlx::{Row, SqliteConnection};
 use crate::domain::paging::delivery::DeliveryState;
 use crate::store::values::change_set::Outgoing;
 use crate::store::values::column::micros;
+use crate::store::values::dialect::{text_rows, texts};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::write::enqueue::promise;
 
@@ -18,14 +19,17 @@ pub(in crate::store) async fn know(
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
     let json = serde_json::json!(ids).to_string();
-    sqlx::query("DELETE FROM drills WHERE drill NOT IN (SELECT value FROM json_each($1))")
+    sqlx::query(concat!("DELETE FROM drills WHERE drill NOT IN ", texts!("$1")))
         .bind(&json)
         .execute(&mut *connection)
         .await?;
     // One that came to be known by a clock ahead of this one would wait until then.
     sqlx::query(
-        "INSERT INTO drills (drill, since) SELECT value, $2 FROM json_each($1) WHERE true \
-         ON CONFLICT (drill) DO UPDATE SET since = MIN(since, $2)",
+        concat!(
+            "INSERT INTO drills (drill, since) SELECT value, $2 FROM ",
+            text_rows!("$1"),
+            " AS names WHERE true ON CONFLICT (drill) DO UPDATE SET since = excluded.since WHERE drills.since > excluded.since",
+        ),
     )
     .bind(&json)
     .bind(now.timestamp_micros())
@@ -39,7 +43,7 @@ pub(in crate::store) async fn begin(connection: &mut SqliteConnection, run: &Dri
     let begun_at = run.begun_at.timestamp_micros();
     // What was told by a clock ahead of this one was told by now: else it would stay the last until then.
     for ahead in [
-        "UPDATE drill_receipts SET begun_at = MIN(begun_at, $1), ended_at = MIN(ended_at, $1) WHERE begun_at > $1",
+        "UPDATE drill_receipts SET begun_at = $1, ended_at = CASE WHEN ended_at > $1 THEN $1 ELSE ended_at END WHERE begun_at > $1",
         "UPDATE drill_runs SET begun_at = $1 WHERE begun_at > $1",
     ] {
         sqlx::query(ahead).bind(begun_at).execute(&mut *connection).await?;
@@ -124,8 +128,8 @@ struct Brought {
 
 async fn brought(connection: &mut SqliteConnection, end: &DrillEnd) -> Result<Brought, sqlx::Error> {
     let row = sqlx::query(
-        "SELECT state, MAX(sent_at - promised_at, 0), COALESCE((SELECT a.note FROM attempts a \
-         WHERE a.delivery = d.id ORDER BY a.number DESC LIMIT 1), '') \
+        "SELECT state, CASE WHEN sent_at < promised_at THEN 0 ELSE sent_at - promised_at END, \
+         COALESCE((SELECT a.note FROM attempts a WHERE a.delivery = d.id ORDER BY a.number DESC LIMIT 1), '') \
          FROM deliveries d WHERE notification = $1 AND receiver = $2",
     )
     .bind(&end.notification)

@@ -88,8 +88,9 @@ async fn due(
 /// What waits of an incident waits no longer than what follows it: a page is not to stand behind its own digest.
 async fn hold_up_no_longer(connection: &mut SqliteConnection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "UPDATE deliveries SET next_at = MIN(next_at, $2), promised_at = MIN(promised_at, $2), \
-         fallback_at = MIN(fallback_at, $3) WHERE order_key = $1 AND state = 'pending' AND sequence < $4 \
+        "UPDATE deliveries SET next_at = CASE WHEN next_at > $2 THEN $2 ELSE next_at END, \
+         promised_at = CASE WHEN promised_at > $2 THEN $2 ELSE promised_at END, \
+         fallback_at = CASE WHEN fallback_at > $3 THEN $3 ELSE fallback_at END WHERE order_key = $1 AND state = 'pending' AND sequence < $4 \
          AND next_at > $2 AND batch IS NULL AND attempts = 0",
     )
     .bind(promise.order_key())

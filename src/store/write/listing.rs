@@ -88,7 +88,7 @@ async fn drop_oldest(connection: &mut SqliteConnection, monitor: &MonitorId, lat
          CASE WHEN s.hash = $2 OR EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = $1 AND t.hash = s.hash \
          AND t.to_at IS NULL) THEN 0 \
          WHEN s.hash IN (SELECT hash FROM monitor_tools WHERE monitor = $1) THEN 1 ELSE 2 END AS rank, \
-         COALESCE(LENGTH(b.data), 0) + LENGTH(CAST(s.changes AS BLOB)) AS bytes \
+         COALESCE(LENGTH(b.data), 0) + OCTET_LENGTH(s.changes) AS bytes \
          FROM tools_seen s LEFT JOIN blobs b ON b.hash = s.hash AND b.kind = 'tools' WHERE s.monitor = $1), \
          counted AS (SELECT hash, rank, \
          SUM(bytes) OVER (ORDER BY rank, last_seen DESC, hash ROWS UNBOUNDED PRECEDING) AS total, \

@@ -18,6 +18,7 @@ use crate::store::file::readers::Readers;
 use crate::store::read::firing;
 use crate::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, Together, TriedDelivery};
 use crate::store::values::column::{new_id, timestamp, timestamp_from, word};
+use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 use crate::store::write::enqueue::wake;
 use crate::store::write::together::{self, Lead, Lending, hold_up};
@@ -63,8 +64,8 @@ impl Readers {
             waiting_receivers!(),
             "SELECT MIN((SELECT d.next_at FROM deliveries d WHERE d.receiver = waiting.receiver AND ",
             claimable!(),
-            " AND d.lease_until <= $1 AND d.id NOT IN (SELECT value FROM json_each($2)) ORDER BY d.next_at LIMIT 1)) ",
-            "FROM waiting WHERE receiver NOT IN (SELECT value FROM json_each($3))",
+            concat!(" AND d.lease_until <= $1 AND d.id NOT IN ", texts!("$2"), " ORDER BY d.next_at LIMIT 1)) "),
+            concat!("FROM waiting WHERE receiver NOT IN ", texts!("$3")),
         ))
         .bind(now.timestamp_micros())
         .bind(claiming.busy_ids())
@@ -73,10 +74,11 @@ impl Readers {
         .await?
         .try_get(0)?;
         // What a delivery worker that died had claimed.
-        let lent: Option<i64> = sqlx::query(
+        let lent: Option<i64> = sqlx::query(concat!(
             "SELECT MIN(lease_until) FROM deliveries WHERE state = 'pending' AND lease_until > 0 AND lease_until > $1 \
-             AND id NOT IN (SELECT value FROM json_each($2))",
-        )
+             AND id NOT IN ",
+            texts!("$2")
+        ))
         .bind(now.timestamp_micros())
         .bind(claiming.busy_ids())
         .fetch_one(&self.readers)
@@ -139,7 +141,7 @@ async fn due_for(
     let rows = sqlx::query(concat!(
         "SELECT d.next_at, d.id FROM deliveries d WHERE d.receiver = $1 AND d.next_at <= $2 AND ",
         claimable!(),
-        " AND d.lease_until <= $2 AND d.id NOT IN (SELECT value FROM json_each($3)) ORDER BY d.next_at, d.id LIMIT $4",
+        concat!(" AND d.lease_until <= $2 AND d.id NOT IN ", texts!("$3"), " ORDER BY d.next_at, d.id LIMIT $4"),
     ))
     .bind(receiver)
     .bind(now.timestamp_micros())
@@ -184,7 +186,7 @@ pub(in crate::store) async fn reckon_anew(
     .await?;
     // Its age counts from now on, by which fallbacks are woken and a dead receiver is given up.
     sqlx::query(concat!(
-        "UPDATE deliveries SET promised_at = $1, fallback_at = MIN(fallback_at, $2) \
+        "UPDATE deliveries SET promised_at = $1, fallback_at = CASE WHEN fallback_at > $2 THEN $2 ELSE fallback_at END \
          WHERE state = 'pending' AND promised_at > $1 AND ",
         from_the_future!(),
     ))

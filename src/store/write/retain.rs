@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::store::packed::packs::{day_number, hour_number, slot};
+use crate::store::values::dialect::{numbers, texts};
 use crate::store::values::error::StoreError;
 use crate::store::write::append::Names;
 use crate::store::write::config_files;
@@ -75,7 +76,7 @@ pub(in crate::store) async fn forget(
             let actions = "DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE at < $1 LIMIT $2)";
             let silences = "DELETE FROM silences WHERE id IN (SELECT id FROM silences WHERE coalesce(ended_at, until_at) < $1 LIMIT $2)";
             let audit = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < $1 LIMIT $2)";
-            let keys = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE min(coalesce(ended_at, expires_at), expires_at) < $1 LIMIT $2)";
+            let keys = "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE ended_at < $1 OR expires_at < $1 LIMIT $2)";
             // Of a drill its last run stays, and of a receiver what came of its last one: an alert may be about it.
             let runs = "DELETE FROM drill_runs WHERE id IN (SELECT id FROM drill_runs r WHERE begun_at < $1 AND (drill NOT IN (SELECT drill FROM drills) OR EXISTS (SELECT 1 FROM drill_runs l WHERE l.drill = r.drill AND l.due_at > r.due_at)) ORDER BY begun_at LIMIT $2)";
             let receipts = "DELETE FROM drill_receipts WHERE (run, receiver) IN (SELECT run, receiver FROM drill_receipts r WHERE begun_at < $1 AND ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM drill_receipts l WHERE l.receiver = r.receiver AND l.begun_at > r.begun_at) LIMIT $2)";
@@ -103,7 +104,7 @@ async fn forget_incidents(connection: &mut SqliteConnection, before: i64) -> Res
     let over = "SELECT id FROM incidents i WHERE i.resolved_at < $1 \
          AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.incident = i.id AND d.state = 'pending') LIMIT $2";
     let ids = ids(connection, over, before).await?;
-    let notifications = "SELECT id FROM notifications n WHERE n.incident IN (SELECT value FROM json_each($1))";
+    let notifications = concat!("SELECT id FROM notifications n WHERE n.incident IN ", texts!("$1"));
     let told: Vec<String> = sqlx::query(notifications)
         .bind(&ids.json)
         .fetch_all(&mut *connection)
@@ -113,9 +114,9 @@ async fn forget_incidents(connection: &mut SqliteConnection, before: i64) -> Res
         .collect::<Result<_, _>>()?;
     forget_told(connection, &serde_json::json!(told).to_string()).await?;
     for statement in [
-        "DELETE FROM incident_events WHERE incident IN (SELECT value FROM json_each($1))",
-        "DELETE FROM holds WHERE incident IN (SELECT value FROM json_each($1))",
-        "DELETE FROM incidents WHERE id IN (SELECT value FROM json_each($1))",
+        concat!("DELETE FROM incident_events WHERE incident IN ", texts!("$1")),
+        concat!("DELETE FROM holds WHERE incident IN ", texts!("$1")),
+        concat!("DELETE FROM incidents WHERE id IN ", texts!("$1")),
     ] {
         sqlx::query(statement).bind(&ids.json).execute(&mut *connection).await?;
     }
@@ -135,10 +136,14 @@ async fn forget_notifications(
 /// Notifications, their deliveries and attempts; `ids` is JSON.
 async fn forget_told(connection: &mut SqliteConnection, ids: &str) -> Result<(), StoreError> {
     for statement in [
-        "DELETE FROM attempts WHERE delivery IN (SELECT id FROM deliveries WHERE notification IN (SELECT value FROM json_each($1)))",
-        "DELETE FROM deliveries WHERE notification IN (SELECT value FROM json_each($1))",
-        "DELETE FROM notification_incidents WHERE notification IN (SELECT value FROM json_each($1))",
-        "DELETE FROM notifications WHERE id IN (SELECT value FROM json_each($1))",
+        concat!(
+            "DELETE FROM attempts WHERE delivery IN (SELECT id FROM deliveries WHERE notification IN ",
+            texts!("$1"),
+            ")"
+        ),
+        concat!("DELETE FROM deliveries WHERE notification IN ", texts!("$1")),
+        concat!("DELETE FROM notification_incidents WHERE notification IN ", texts!("$1")),
+        concat!("DELETE FROM notifications WHERE id IN ", texts!("$1")),
     ] {
         sqlx::query(statement).bind(ids).execute(&mut *connection).await?;
     }
@@ -188,19 +193,27 @@ pub(in crate::store) async fn drop_doomed(
     let numbers = serde_json::json!(doom.numbers).to_string();
     let (drop, mark) = match doom.table {
         Table::Lists => (
-            "DELETE FROM ranked_lists WHERE doomed_at <= $1 AND id IN (SELECT value FROM json_each($2)) \
-             AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.list = ranked_lists.id)",
-            "UPDATE ranked_lists SET doomed_at = $1 WHERE doomed_at IS NULL AND id IN (SELECT value FROM json_each($2))",
+            concat!(
+                "DELETE FROM ranked_lists WHERE doomed_at <= $1 AND id IN ",
+                numbers!("$2"),
+                " \
+             AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.list = ranked_lists.id)"
+            ),
+            concat!("UPDATE ranked_lists SET doomed_at = $1 WHERE doomed_at IS NULL AND id IN ", numbers!("$2")),
         ),
         Table::Sources => (
-            "DELETE FROM sources WHERE doomed_at <= $1 AND id IN (SELECT value FROM json_each($2))",
-            "UPDATE sources SET doomed_at = $1 WHERE doomed_at IS NULL AND id IN (SELECT value FROM json_each($2))",
+            concat!("DELETE FROM sources WHERE doomed_at <= $1 AND id IN ", numbers!("$2")),
+            concat!("UPDATE sources SET doomed_at = $1 WHERE doomed_at IS NULL AND id IN ", numbers!("$2")),
         ),
     };
     if doom.table == Table::Sources {
         // Before its source, by which it is known to be doomed.
-        let texts = "DELETE FROM texts WHERE source IN (SELECT id FROM sources WHERE doomed_at <= $1 \
-             AND id IN (SELECT value FROM json_each($2)))";
+        let texts = concat!(
+            "DELETE FROM texts WHERE source IN (SELECT id FROM sources WHERE doomed_at <= $1 \
+             AND id IN ",
+            numbers!("$2"),
+            ")"
+        );
         let gone = sqlx::query(texts).bind(now - DOOMED_FOR_US).bind(&numbers).execute(&mut *connection).await?;
         if gone.rows_affected() > 0 {
             names.texts.forget();

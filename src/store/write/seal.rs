@@ -29,6 +29,7 @@ use crate::store::read::unsealed::{self, is_late};
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::{ChangeSet, LOCAL};
 use crate::store::values::column::timestamp_from;
+use crate::store::values::dialect::numbers;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 use crate::store::write::append::Names;
@@ -58,10 +59,12 @@ pub(in crate::store) async fn begin(
     until: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     // Where a beat came meanwhile whose hour would be passed over, the janitor looks again.
-    let passed_over = sqlx::query(
+    let passed_over = sqlx::query(concat!(
         "SELECT EXISTS (SELECT 1 FROM beats WHERE started_at < $1 AND started_at >= \
-         (SELECT MIN(sealed_until) FROM shards WHERE shard IN (SELECT value FROM json_each($2))))",
-    )
+         (SELECT MIN(sealed_until) FROM shards WHERE shard IN ",
+        numbers!("$2"),
+        "))"
+    ))
     .bind((until - packs::HOUR).timestamp_micros())
     .bind(numbers_of(shards))
     .fetch_one(&mut *connection)
@@ -69,13 +72,11 @@ pub(in crate::store) async fn begin(
     if passed_over.try_get(0)? {
         return Ok(());
     }
-    sqlx::query(
-        "UPDATE shards SET begun_until = MAX(begun_until, $1) WHERE shard IN (SELECT value FROM json_each($2))",
-    )
-    .bind(until.timestamp_micros())
-    .bind(numbers_of(shards))
-    .execute(connection)
-    .await?;
+    sqlx::query(concat!("UPDATE shards SET begun_until = $1 WHERE begun_until < $1 AND shard IN ", numbers!("$2")))
+        .bind(until.timestamp_micros())
+        .bind(numbers_of(shards))
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
@@ -87,13 +88,11 @@ pub(in crate::store) async fn sealed(
     until: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     changes.sealed_until.push((*shards, until));
-    sqlx::query(
-        "UPDATE shards SET sealed_until = MAX(sealed_until, $1) WHERE shard IN (SELECT value FROM json_each($2))",
-    )
-    .bind(until.timestamp_micros())
-    .bind(numbers_of(shards))
-    .execute(connection)
-    .await?;
+    sqlx::query(concat!("UPDATE shards SET sealed_until = $1 WHERE sealed_until < $1 AND shard IN ", numbers!("$2")))
+        .bind(until.timestamp_micros())
+        .bind(numbers_of(shards))
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
@@ -139,7 +138,9 @@ pub(in crate::store) async fn seal(
         let scheduled = || owned.beats.iter().filter(|beat| beat.is_scheduled());
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         sqlx::query(
-            "INSERT OR REPLACE INTO beat_packs (slot, due, seen, up, apart, data) VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO beat_packs (slot, due, seen, up, apart, data) VALUES ($1, $2, $3, $4, $5, $6) \
+             ON CONFLICT (slot) DO UPDATE SET due = excluded.due, seen = excluded.seen, up = excluded.up, \
+             apart = excluded.apart, data = excluded.data",
         )
         .bind(slot(packs::hour_number(hour), number))
         .bind(count(scheduled().count()))
@@ -284,9 +285,9 @@ async fn join(
     seal(connection, names, hour, &[Owned { monitor: monitor.clone(), beats }]).await?;
     // What is noted as late and has no row has nothing to join.
     for (statement, starts) in [
-        ("DELETE FROM asks WHERE started_at IN (SELECT value FROM json_each($1)) AND monitor = $2", &*joined),
-        ("DELETE FROM beats WHERE started_at IN (SELECT value FROM json_each($1)) AND monitor = $2", &joined),
-        ("DELETE FROM late_beats WHERE started_at IN (SELECT value FROM json_each($1)) AND monitor = $2", starts),
+        (concat!("DELETE FROM asks WHERE started_at IN ", numbers!("$1"), " AND monitor = $2"), &*joined),
+        (concat!("DELETE FROM beats WHERE started_at IN ", numbers!("$1"), " AND monitor = $2"), &joined),
+        (concat!("DELETE FROM late_beats WHERE started_at IN ", numbers!("$1"), " AND monitor = $2"), starts),
     ] {
         let starts = serde_json::json!(starts).to_string();
         sqlx::query(statement).bind(starts).bind(monitor.as_str()).execute(&mut *connection).await?;

@@ -6,6 +6,7 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::domain::shard::{Shard, Shards};
 use crate::live::published::SlimStanding;
+use crate::store::values::dialect::numbers;
 use crate::store::values::rows::Rows;
 use crate::store::values::standing_text::written;
 
@@ -38,10 +39,12 @@ pub(in crate::store) async fn publish(
 /// By the number of the shard.
 async fn next_versions(connection: &mut SqliteConnection, shards: &Shards) -> Result<HashMap<u8, i64>, sqlx::Error> {
     let numbers: Vec<u8> = shards.iter().map(Shard::number).collect();
-    let rows = sqlx::query(
-        "UPDATE standing_versions SET version = version + 1 WHERE shard IN (SELECT value FROM json_each($1)) \
-         RETURNING shard, version",
-    );
+    let rows = sqlx::query(concat!(
+        "UPDATE standing_versions SET version = version + 1 WHERE shard IN ",
+        numbers!("$1"),
+        " \
+         RETURNING shard, version"
+    ));
     let rows = rows.bind(serde_json::json!(numbers).to_string()).fetch_all(connection).await?;
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }

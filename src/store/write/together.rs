@@ -11,6 +11,7 @@ use crate::domain::reason::Severity;
 use crate::domain::receiver::AtMost;
 use crate::store::values::claims::Companion;
 use crate::store::values::column::{new_id, word};
+use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 
 /// Promises in one message; the rest of a group goes in the next.
@@ -50,9 +51,9 @@ pub(super) async fn gather(
         None => begin(connection, lead, busy, now).await?,
     };
     let rows = sqlx::query(
-        "UPDATE deliveries SET lease = $2, lease_until = $3, lease_by = $7 WHERE batch = $1 AND state = 'pending' AND id <> $4 \
-         AND lease_until <= $5 AND id NOT IN (SELECT value FROM json_each($6)) \
-         RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), severity, fallback",
+        concat!("UPDATE deliveries SET lease = $2, lease_until = $3, lease_by = $7 WHERE batch = $1 AND state = 'pending' AND id <> $4 \
+         AND lease_until <= $5 AND id NOT IN ", texts!("$6"), " \
+         RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), severity, fallback"),
     )
     .bind(&batch)
     .bind(lending.lease)
@@ -76,16 +77,20 @@ async fn begin(
     now: DateTime<Utc>,
 ) -> Result<String, sqlx::Error> {
     let batch = new_id(now);
-    sqlx::query(
+    sqlx::query(concat!(
         "UPDATE deliveries SET batch = $1 WHERE id = $4 OR id IN (SELECT d.id FROM deliveries d \
          WHERE d.receiver = $2 AND d.group_key = $3 AND d.group_key <> '' AND d.state = 'pending' AND d.batch IS NULL \
-         AND d.lease_until <= $5 AND d.id NOT IN (SELECT value FROM json_each($7)) \
+         AND d.lease_until <= $5 AND d.id NOT IN ",
+        texts!("$7"),
+        " \
          AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
          AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification) AND e.id <> $4 \
          AND NOT (e.group_key = $3 AND e.batch IS NULL AND e.lease_until <= $5 \
-         AND e.id NOT IN (SELECT value FROM json_each($7)))) \
-         ORDER BY d.sequence, d.notification LIMIT $6)",
-    )
+         AND e.id NOT IN ",
+        texts!("$7"),
+        ")) \
+         ORDER BY d.sequence, d.notification LIMIT $6)"
+    ))
     .bind(&batch)
     .bind(lead.receiver)
     .bind(lead.group_key)
@@ -137,9 +142,9 @@ pub(super) async fn hold_up(
     let free_at = oldest.and_then(DateTime::from_timestamp_micros).map_or(now + SOON, |oldest| oldest + per);
     sqlx::query(
         // What was tried, or is brought once more, keeps its message.
-        "UPDATE deliveries SET next_at = $3, promised_at = MAX(promised_at, $3), \
+        "UPDATE deliveries SET next_at = $3, promised_at = CASE WHEN promised_at < $3 THEN $3 ELSE promised_at END, \
          group_key = CASE WHEN $4 AND group_key = '' THEN $5 ELSE group_key END, \
-         fallback_at = CASE WHEN $4 THEN MAX(fallback_at, $6) ELSE fallback_at END \
+         fallback_at = CASE WHEN $4 AND fallback_at < $6 THEN $6 ELSE fallback_at END \
          WHERE receiver = $1 AND state = 'pending' AND next_at <= $2 AND lease_until <= $2 AND batch IS NULL \
          AND attempts = 0 AND NOT EXISTS (SELECT 1 FROM notifications n WHERE n.id = deliveries.notification \
          AND n.event IN ('drill', 'drill.over')) \

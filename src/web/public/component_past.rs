@@ -76,7 +76,7 @@ impl ComponentPast {
         self.days.sum().right_share().filter(|_| self.has_canaries).map(format::share)
     }
 
-    /// How many of its days it was watched or to be watched, of the [`DAYS`] that are drawn.
+    /// How many of its days it was watched or to be watched, of those that are drawn.
     pub(crate) fn known_days(&self) -> usize {
         self.days.due_s.len() - self.days.due_s.iter().position(|due| *due > 0).unwrap_or_default()
     }

@@ -1,0 +1,109 @@
+//! Statements are texts that SQLite and PostgreSQL read alike; what one of them alone understands stands in one file, and
+//! what is about the database's file in a few more.
+
+use std::path::{Path, PathBuf};
+
+/// What PostgreSQL does not know, or reads otherwise.
+const SQLITE_ONLY: &[&str] = &[
+    "json_each",
+    "json_extract",
+    "IFNULL",
+    "INSERT OR",
+    "REPLACE INTO",
+    "group_concat",
+    "randomblob",
+    "hex(",
+    "strftime",
+    "unixepoch",
+    "julianday",
+    "rowid",
+    "GLOB ",
+    "AS BLOB",
+    "AUTOINCREMENT",
+    "LIMIT -1",
+    "INDEXED BY",
+    "PRAGMA ",
+    "pragma_",
+    "sqlite_schema",
+    "sqlite_version",
+    "changes()",
+];
+
+/// Where they may stand, by file.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("values/dialect.rs", &["json_each"]),
+    // A list of any length among parts that are put together as they are needed.
+    ("read/owners.rs", &["json_each"]),
+    // How large the file is, and what of it is free.
+    ("read/figures.rs", &["pragma_", "sqlite_version"]),
+    ("write/retain.rs", &["PRAGMA "]),
+    ("write/writer.rs", &["PRAGMA "]),
+    // A file of an earlier version, looked at before anybody opens it.
+    ("read/files.rs", &["sqlite_schema"]),
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder can be listed") {
+        let path = entry.expect("an entry can be read").path();
+        match path.is_dir() {
+            // Everything about the file itself.
+            true if path.ends_with("store/file") => {}
+            true => sources(&path, found),
+            false => found.push(path),
+        }
+    }
+}
+
+/// A source without comments and tests.
+fn code(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).expect("a source is text");
+    let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a call has two values: PostgreSQL says LEAST or GREATEST for that.
+fn is_of_two(code: &str, call: &str) -> bool {
+    code.match_indices(call).any(|(at, _)| {
+        let mut depth = 0;
+        for c in code[at + call.len()..].chars() {
+            match c {
+                '(' => depth += 1,
+                ')' if depth == 0 => return false,
+                ')' => depth -= 1,
+                ',' if depth == 0 => return true,
+                _ => {}
+            }
+        }
+        false
+    })
+}
+
+#[test]
+fn what_one_database_alone_understands_stands_where_the_plan_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
+    let mut found = Vec::new();
+    sources(&root, &mut found);
+    let mut wrong = Vec::new();
+    let mut used = Vec::new();
+    for path in found.iter().filter(|path| !path.ends_with("tests.rs")) {
+        let name = path.strip_prefix(&root).expect("it is below").to_string_lossy().replace('\\', "/");
+        let code = code(path);
+        for word in SQLITE_ONLY.iter().filter(|word| code.contains(**word)) {
+            let is_allowed = |(file, words): &&(&str, &[&str])| *file == name && words.contains(word);
+            match ALLOWED.iter().find(is_allowed) {
+                Some(_) => used.push((name.clone(), *word)),
+                None => wrong.push(format!("{name}: {word}")),
+            }
+        }
+        let scalars = ["MIN(", "MAX("].into_iter().filter(|call| is_of_two(&code, call));
+        wrong.extend(scalars.map(|call| format!("{name}: {call} of two values")));
+    }
+    for (file, words) in ALLOWED {
+        for word in *words {
+            if !used.iter().any(|(name, known)| name == file && known == word) {
+                wrong.push(format!("{file}: {word} is not there any more; take it out of the plan"));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
