@@ -122,7 +122,8 @@ impl Discovery {
         let Some(known) = all.values_mut().find(by_it) else { return };
         let room = usize::try_from(LISTS_BYTES_MAX).unwrap_or(usize::MAX).saturating_sub(written - known.written.len());
         known.reading = None;
-        known.due = Instant::now() + known.source.every;
+        let wait = if std::mem::take(&mut known.is_asked_again) { Duration::ZERO } else { known.source.every };
+        known.due = Instant::now() + wait;
         let listed = match read {
             Ok((_, reading)) => {
                 known.servers = reading.servers;

@@ -32,7 +32,9 @@ pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
 /// Publishes what changed since it was last published. What was removed meanwhile is forgotten with the file that had it.
 pub(super) async fn publish(context: &LoopContext) {
     let ids = context.live.take_unpublished();
-    let standings: Vec<_> = ids.iter().filter_map(|id| context.live.standing(id)).collect();
+    // What was watched here then may be followed by now.
+    let ours = ids.iter().filter_map(|id| context.live.standing(id)).filter(|one| one.followed().is_none());
+    let standings: Vec<_> = ours.collect();
     if standings.is_empty() {
         return;
     }

@@ -70,13 +70,15 @@ impl LiveState {
     pub fn put(&self, standing: impl Standing + 'static) {
         let id = standing.id().clone();
         self.note_failing(&standing);
-        if let Some(unpublished) = self.unpublished.lock().as_mut().filter(|_| standing.followed().is_none()) {
-            unpublished.insert(id.clone());
-        }
+        let is_followed = standing.followed().is_some();
         let standing: Arc<dyn Standing> = Arc::new(standing);
         // What stood before is let go of behind the lock.
         let roll_up = standing.roll_up();
         let before = self.standings.write().insert(id.clone(), standing);
+        // Behind it: whoever publishes it finds what stands now.
+        if let Some(unpublished) = self.unpublished.lock().as_mut().filter(|_| !is_followed) {
+            unpublished.insert(id.clone());
+        }
         if before.is_none_or(|before| before.roll_up() != roll_up) {
             self.news.fetch_add(1, Ordering::Release);
         }

@@ -12,7 +12,7 @@ use crate::domain::action::{Action, Asked};
 /// Does what was asked of a list; of one that is declared no more there is nothing to do.
 pub(super) fn act(action: &Action, all: &mut BTreeMap<String, Known>) {
     let Some(known) = source(action).and_then(|id| all.get_mut(id)) else { return };
-    known.due = Instant::now();
+    (known.due, known.is_asked_again) = (Instant::now(), known.reading.is_some());
     if let Asked::LetGo { source, ids } = &action.asked {
         let gone = known.listing.accept(&ids.iter().cloned().collect(), Utc::now().timestamp());
         // Whether the list can be read or not.

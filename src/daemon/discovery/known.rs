@@ -20,6 +20,8 @@ pub(super) struct Known {
     pub listing: Listing,
     pub view: ListingView,
     pub due: Instant,
+    /// Whether somebody wanted it read when that had begun already.
+    pub is_asked_again: bool,
     /// The task that reads it now.
     pub reading: Option<AbortHandle>,
     /// What a registry said before.
@@ -48,6 +50,7 @@ impl Known {
             listing: Listing::kept(targets.unwrap_or_default()),
             view: ListingView::default(),
             due: Instant::now(),
+            is_asked_again: false,
             reading: None,
             servers: Servers::default(),
             good_at: Utc::now(),

@@ -33,6 +33,7 @@ impl Machines {
         let fleet = fleet((0..40).map(|number| format!("m{number}")));
         let folder = tempfile::tempdir().unwrap();
         let one = LoopContext::idle(folder.path(), fleet.clone()).await;
+        one.store.config_loaded(&fleet, &FleetFiles::default(), now()).await.unwrap();
         let other = LoopContext { live: Arc::new(LiveState::default()), ..one.clone() };
         [&one, &other].iter().for_each(|context| context.live.publishes());
         let (low, high): (Vec<Shard>, Vec<Shard>) = Shards::ALL.iter().partition(|shard| shard.number() < 128);
@@ -160,10 +161,11 @@ async fn who_follows_goes_by_the_file_and_reads_on_where_it_was() {
     assert_eq!(watching.store.standings_since(seen_now.clone()).await.unwrap().0, []);
     publish(follower).await;
     assert_eq!(watching.store.standings_since(seen_now).await.unwrap().0, [], "what is followed is nobody's news");
-    for fleet in [&machines.fleet, &Fleet::default()] {
-        watching.store.config_loaded(fleet, &FleetFiles::default(), now()).await.unwrap();
-    }
-    assert_eq!(watching.store.standings_since(SeenVersions::default()).await.unwrap().0, []);
+    watching.store.config_loaded(&Fleet::default(), &FleetFiles::default(), now()).await.unwrap();
+    watching.live.put(seen(ours[0], None).view(now()));
+    publish(watching).await;
+    let (left, _) = watching.store.standings_since(SeenVersions::default()).await.unwrap();
+    assert_eq!(left, [], "what is published late does not bring it back");
 }
 
 #[tokio::test]

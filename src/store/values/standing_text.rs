@@ -1,6 +1,6 @@
 //! What one machine publishes of a monitor, as JSON: words are slugs, moments and lengths microseconds. Of what a newer
-//! Serin adds an older one reads nothing: a signal, an incident, or what holds beats back, whose words it does not know, is
-//! left out alone.
+//! Serin adds an older one reads nothing: a signal, an incident, or what holds beats back, that it does not know, is left out
+//! alone.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::store::values::error::StoreError;
 struct StandingText<'a> {
     roll_up: Cow<'a, str>,
     since: i64,
-    signals: Vec<SignalText<'a>>,
+    signals: Vec<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seen_at: Option<i64>,
     #[serde(default)]
@@ -95,7 +95,7 @@ pub(in crate::store) fn written(published: &SlimStanding) -> String {
     let text = StandingText {
         roll_up: published.roll_up.word().into(),
         since: published.since.timestamp_micros(),
-        signals: published.signals.iter().map(signal_text).collect(),
+        signals: published.signals.iter().filter_map(|view| serde_json::to_value(signal_text(view)).ok()).collect(),
         seen_at: published.seen_at.map(|at| at.timestamp_micros()),
         was_well: published.was_well,
         has_worked: published.has_worked,
@@ -155,9 +155,17 @@ pub(in crate::store) fn read(monitor: &str, text: &str) -> Result<SlimStanding, 
     let [right, not_right, finding, found] = published.canaries;
     Ok(SlimStanding {
         id: MonitorId::new(monitor),
-        roll_up: word(&published.roll_up, "roll-up", RollUp::from_word)?,
+        // One that we do not know is nothing that we know to be well.
+        roll_up: RollUp::from_word(&published.roll_up).unwrap_or(RollUp::Unknown),
         since: moment(published.since)?,
-        signals: published.signals.into_iter().filter_map(|text| known(monitor, signal(monitor, text))).collect(),
+        signals: published
+            .signals
+            .into_iter()
+            .filter_map(|text| {
+                let text = serde_json::from_value(text).map_err(unreadable);
+                known(monitor, text.and_then(|text| signal(monitor, text)))
+            })
+            .collect(),
         seen_at: published.seen_at.map(moment).transpose()?,
         was_well: published.was_well,
         has_worked: published.has_worked,
@@ -174,7 +182,7 @@ pub(in crate::store) fn read(monitor: &str, text: &str) -> Result<SlimStanding, 
 
 /// What can be read.
 fn known<T>(monitor: &str, read: Result<T, StoreError>) -> Option<T> {
-    read.inspect_err(|error| tracing::warn!(monitor, %error, "what another machine published is left out")).ok()
+    read.inspect_err(|error| tracing::debug!(monitor, %error, "what another machine published is left out")).ok()
 }
 
 fn signal(monitor: &str, text: SignalText<'_>) -> Result<SignalView, StoreError> {
@@ -301,16 +309,17 @@ mod tests {
     fn another_version_is_read_as_far_as_it_is_known_and_nonsense_is_named() {
         let newer = r#"{"roll_up":"degraded","since":1,"has_worked":true,"first_seen":1,"moon":"full","hold":{"moon":[1]},
             "signals":[{"signal":"moon","phase":"open","level":"calm","since":1},
-                {"signal":"errors","phase":"open","level":"elevated","since":1,"held_by":"moon","incident":{"id":"i1",
+                {"signal":"latency"},{"signal":"errors","phase":"open","level":"elevated","since":1,"held_by":"moon","incident":{"id":"i1",
                     "reason":"moonstruck","severity":"page","summary":"","opened_at":1,"since":1}}]}"#;
         let known = read("docs", newer).unwrap();
         assert_eq!((known.roll_up, known.hold), (RollUp::Degraded, None), "what is not known is nothing to us");
         let [errors] = &known.signals[..] else { panic!("{:?}", known.signals) };
         let unnamed = (Signal::Errors, Phase::Open, &None, None);
         assert_eq!((errors.signal, errors.phase, &errors.incident, errors.held_by), unnamed);
+        let sideways = r#"{"roll_up":"sideways","since":1,"signals":[],"has_worked":true,"first_seen":1}"#;
+        assert_eq!(read("docs", sideways).unwrap().roll_up, RollUp::Unknown);
         for (text, expected) in [
             ("{", "docs"),
-            (r#"{"roll_up":"sideways","since":1,"signals":[],"has_worked":true,"first_seen":1}"#, "sideways"),
             (r#"{"roll_up":"up","since":9223372036854775807,"signals":[],"has_worked":true,"first_seen":1}"#, "922337"),
         ] {
             let error = read("docs", text).unwrap_err().to_string();

@@ -6,8 +6,11 @@ use sqlx::SqliteConnection;
 use crate::domain::action::{Action, WAITING_MAX};
 use crate::store::values::column::new_id;
 
-/// Writes down what somebody asks for; false where too much waits already.
+/// Writes down what somebody asks for; false where too much waits already. What is asked of a list waits once.
 pub(in crate::store) async fn ask(connection: &mut SqliteConnection, action: &Action) -> Result<bool, sqlx::Error> {
+    if action.asked.is_of_list() && is_asked(connection, action).await? {
+        return Ok(true);
+    }
     let waiting: i64 = sqlx::query_scalar(
         "SELECT COUNT(*) FROM actions WHERE applied_at IS NULL AND action IN ('recheck', 'accept', 'read_list', 'let_go')",
     )
@@ -18,6 +21,13 @@ pub(in crate::store) async fn ask(connection: &mut SqliteConnection, action: &Ac
     }
     write(connection, action).await?;
     Ok(true)
+}
+
+/// Whether the same waits already.
+async fn is_asked(connection: &mut SqliteConnection, action: &Action) -> Result<bool, sqlx::Error> {
+    let (word, subject) = action.asked.written();
+    let same = sqlx::query("SELECT 1 FROM actions WHERE applied_at IS NULL AND action = $1 AND subject = $2 LIMIT 1");
+    Ok(same.bind(word).bind(subject).fetch_optional(connection).await?.is_some())
 }
 
 /// Writes down what somebody asked for, which waits from now on.

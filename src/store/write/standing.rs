@@ -1,12 +1,12 @@
 //! What the machine that watches some monitors publishes of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::shard::{Shard, Shards};
 use crate::live::published::SlimStanding;
-use crate::store::values::dialect::numbers;
+use crate::store::values::dialect::{numbers, texts};
 use crate::store::values::rows::Rows;
 use crate::store::values::standing_text::written;
 
@@ -17,16 +17,18 @@ static STANDINGS: Rows = Rows::new(
 );
 
 /// Writes how some monitors stand, each under the next version of its shard: nobody else gives one out until the transaction is
-/// over.
+/// over. One that has left the file meanwhile is left out.
 pub(in crate::store) async fn publish(
     connection: &mut SqliteConnection,
     node: &str,
     standings: &[SlimStanding],
 ) -> Result<(), sqlx::Error> {
     let of = |standing: &SlimStanding| Shard::of(standing.id.as_str());
-    let versions = next_versions(connection, &standings.iter().map(of).collect()).await?;
+    let declared = declared(connection, standings).await?;
+    let standings: Vec<_> = standings.iter().filter(|standing| declared.contains(standing.id.as_str())).collect();
+    let versions = next_versions(connection, &standings.iter().map(|standing| of(standing)).collect()).await?;
     let versioned = |standing| versions.get(&of(standing).number()).map(|version| (standing, of(standing), *version));
-    let rows: Option<Vec<_>> = standings.iter().map(versioned).collect();
+    let rows: Option<Vec<_>> = standings.into_iter().map(versioned).collect();
     let rows = rows.ok_or(sqlx::Error::RowNotFound)?;
     STANDINGS
         .run(connection, &rows, |query, (standing, shard, version)| {
@@ -34,6 +36,17 @@ pub(in crate::store) async fn publish(
             query.bind(id).bind(shard.number()).bind(*version).bind(node.to_owned()).bind(text)
         })
         .await
+}
+
+/// The ids among them that a file in force has.
+async fn declared(
+    connection: &mut SqliteConnection,
+    standings: &[SlimStanding],
+) -> Result<HashSet<String>, sqlx::Error> {
+    let ids: Vec<&str> = standings.iter().map(|standing| standing.id.as_str()).collect();
+    let rows = sqlx::query(concat!("SELECT id FROM monitors WHERE removed_at IS NULL AND id IN ", texts!("$1")));
+    let rows = rows.bind(serde_json::json!(ids).to_string()).fetch_all(connection).await?;
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// By the number of the shard.
