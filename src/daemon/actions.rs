@@ -1,5 +1,5 @@
-//! What people ask for, handed to whoever watches the monitor, or reads the list. It was written down before they were answered: what nobody came
-//! to before Serin ended is done after the next start. Whoever is asked twice does it once.
+//! What people ask for, handed to whoever watches the monitor, or reads the list. It was written down before they were
+//! answered: what nobody came to before Serin ended is done after the next start. Whoever is asked twice does it once.
 
 use std::collections::HashMap;
 use std::sync::Arc;

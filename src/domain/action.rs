@@ -1,4 +1,5 @@
-//! What a person asks of whoever watches a monitor, or reads a list of them. It is on disk before they are answered, and done once.
+//! What a person asks of whoever watches a monitor, or reads a list of them. It is on disk before they are answered, and
+//! done once.
 
 use std::borrow::Cow;
 

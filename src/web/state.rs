@@ -1,5 +1,6 @@
 //! What every handler gets: handles onto the rest of Serin, nothing of its own but who is signed in.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -147,14 +148,15 @@ impl WebState {
     }
 
     /// Monitors as their pages show them, in the same order; what the database does not answer in time is left out.
-    pub(crate) async fn views(&self, standings: &[Arc<dyn Standing>]) -> Vec<MonitorView> {
+    pub(crate) async fn views(&self, standings: &[impl Borrow<Arc<dyn Standing>>]) -> Vec<MonitorView> {
+        let standings: Vec<&Arc<dyn Standing>> = standings.iter().map(Borrow::borrow).collect();
         let followed: Vec<Followed> = standings.iter().filter_map(|one| one.followed()).cloned().collect();
         let kept = match followed.is_empty() {
             true => None,
             false => tokio::time::timeout(STORE_WAIT_MAX, self.followed.views(&followed)).await.ok().flatten(),
         };
         let mut kept = kept.into_iter().flatten();
-        let view = |one: &Arc<dyn Standing>| one.followed().and_then(|_| kept.next()).unwrap_or_else(|| one.view());
+        let view = |one: &&Arc<dyn Standing>| one.followed().and_then(|_| kept.next()).unwrap_or_else(|| one.view());
         standings.iter().map(view).collect()
     }
 

@@ -47,3 +47,47 @@ fn source(action: &Action) -> Option<&str> {
         Asked::Recheck | Asked::Accept { .. } | Asked::Claimed { .. } => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::discovery::{From, Source};
+    use crate::domain::monitor::MonitorId;
+
+    #[tokio::test]
+    async fn a_list_that_is_read_already_is_read_once_more_where_somebody_asks_meanwhile() {
+        let source = Source {
+            id: "prod".to_owned(),
+            from: From::FileSd(Vec::new()),
+            every: Duration::from_secs(3_600),
+            hosts: Vec::new(),
+            has_credential: false,
+            allow_private: Vec::new(),
+            relabel: Vec::new(),
+            template: String::new(),
+            gone_after: Duration::from_secs(3_600),
+            line: 1,
+        };
+        let read = |source: &str| Action {
+            id: "a1".to_owned(),
+            monitor: MonitorId::new(""),
+            actor: String::new(),
+            at: Utc::now(),
+            asked: Asked::ReadList { source: source.to_owned() },
+        };
+        let known = Known::kept(source, PathBuf::new(), String::new());
+        let mut all = BTreeMap::from([("prod".to_owned(), known)]);
+        act(&read("prod"), &mut all);
+        assert!(!all["prod"].is_asked_again, "it is about to be read");
+        let reading = tokio::spawn(std::future::pending::<()>());
+        all.get_mut("prod").unwrap().reading = Some(reading.abort_handle());
+        act(&read("gone"), &mut all);
+        assert!(!all["prod"].is_asked_again, "another list is meant");
+        act(&read("prod"), &mut all);
+        assert!(all["prod"].is_asked_again, "what is read now may have been fetched before");
+        reading.abort();
+    }
+}

@@ -203,8 +203,7 @@ impl Readers {
             "SELECT delivery, number, started_at, ended_at, ended, note FROM attempts a \
              WHERE delivery IN ",
             texts!("$1"),
-            " \
-             AND number > (SELECT MAX(number) FROM attempts WHERE delivery = a.delivery) - $2 ORDER BY delivery, number"
+            " AND number > (SELECT MAX(number) FROM attempts WHERE delivery = a.delivery) - $2 ORDER BY delivery, number"
         ))
         .bind(ids)
         .bind(ATTEMPTS_SHOWN)

@@ -152,8 +152,7 @@ impl Readers {
         let rows = sqlx::query(concat!(
             "SELECT DISTINCT l.address FROM learnt l WHERE l.address IN ",
             texts!("$1"),
-            " \
-             AND (EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = l.monitor) \
+            " AND (EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = l.monitor) \
              OR EXISTS (SELECT 1 FROM tools_seen s WHERE s.monitor = l.monitor))"
         ))
         .bind(serde_json::json!(addresses).to_string())

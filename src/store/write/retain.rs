@@ -196,8 +196,7 @@ pub(in crate::store) async fn drop_doomed(
             concat!(
                 "DELETE FROM ranked_lists WHERE doomed_at <= $1 AND id IN ",
                 numbers!("$2"),
-                " \
-             AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.list = ranked_lists.id)"
+                " AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.list = ranked_lists.id)"
             ),
             concat!("UPDATE ranked_lists SET doomed_at = $1 WHERE doomed_at IS NULL AND id IN ", numbers!("$2")),
         ),

@@ -55,8 +55,7 @@ async fn next_versions(connection: &mut SqliteConnection, shards: &Shards) -> Re
     let rows = sqlx::query(concat!(
         "UPDATE standing_versions SET version = version + 1 WHERE shard IN ",
         numbers!("$1"),
-        " \
-         RETURNING shard, version"
+        " RETURNING shard, version"
     ));
     let rows = rows.bind(serde_json::json!(numbers).to_string()).fetch_all(connection).await?;
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()

@@ -82,8 +82,7 @@ async fn begin(
          WHERE d.receiver = $2 AND d.group_key = $3 AND d.group_key <> '' AND d.state = 'pending' AND d.batch IS NULL \
          AND d.lease_until <= $5 AND d.id NOT IN ",
         texts!("$7"),
-        " \
-         AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
+        " AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
          AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification) AND e.id <> $4 \
          AND NOT (e.group_key = $3 AND e.batch IS NULL AND e.lease_until <= $5 \
          AND e.id NOT IN ",

@@ -228,11 +228,9 @@ async fn rows(
     windows: &RunningWindows<'_>,
     now: DateTime<Utc>,
 ) -> Vec<FleetRow> {
-    let standings: Vec<_> = shown.iter().map(|one| Arc::clone(one)).collect();
-    let views = state.views(&standings).await;
+    let views = state.views(shown).await;
     let mut pasts = bars::read(state, &views, now).await;
-    let each = views.iter().zip(shown);
-    each.map(|(view, one)| row(view, pasts.remove(&view.id), windows.of(&***one), now)).collect()
+    views.iter().zip(shown).map(|(view, one)| row(view, pasts.remove(&view.id), windows.of(&***one), now)).collect()
 }
 
 /// Leaves out bars that have no room, from the top on, and says of how many rows.
