@@ -138,7 +138,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let fleet = Arc::new(loaded.fleet);
     fleet_in_force.send_replace(Arc::clone(&fleet));
     let wanted = Start {
-        database: &loaded.settings.database,
+        database: loaded.settings.database.as_ref().context("the database's address refers to what is not set")?,
         set_aside_damaged: options.set_aside_damaged,
         fleet: &fleet,
         shards: WATCHED,

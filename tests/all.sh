@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need (see tests/install.sh) and runs every one of them.
+# Installs what the tests need (see tests/install.sh) and runs every one of them. With --postgres, journeys keep what
+# they remember on a server instead of in a file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests/install.sh
@@ -11,14 +12,21 @@ for path in {.,reference,bench,bench/others,outbound}/tests/{*.rs,*/main.rs}; do
     name=${path#*tests/}
     name=${name%/main.rs}
     name=${name%.rs}
-    case " ${beside[*]} " in *" $name "*) ;; *) own+=(--test "$name") ;; esac
+    case " ${beside[*]} postgres " in *" $name "*) ;; *) own+=(--test "$name") ;; esac
 done
+# Of the journeys these keep what they remember on a server too.
+core=(canaries:: causes:: drills:: together:: why::)
+journeys=()
+[ "${1:-}" != --postgres ] || journeys=(tests/postgres/with_server.sh)
 # Journeys wait for servers far more than they compute, so more of them run at once than there are cores.
-run() { RUST_TEST_THREADS=8 cargo test --locked --workspace --no-fail-fast "$@" -- --include-ignored; }
+run() { RUST_TEST_THREADS=8 "${journeys[@]}" cargo test --locked --workspace --no-fail-fast "$@" -- --include-ignored; }
 cargo test --locked --workspace --no-run
 log=target/tests-beside.log
 run "${beside[@]/#/--test=}" >"$log" 2>&1 &
 failed=0
+tests/postgres/with_server.sh cargo test --locked --no-fail-fast --test postgres || failed=1
+RUST_TEST_THREADS=8 tests/postgres/with_server.sh cargo test --locked --no-fail-fast --test journey -- \
+    --include-ignored "${core[@]}" || failed=1
 run --lib --bins "${own[@]}" || failed=1
 run --doc || failed=1
 tests/services/check.sh || failed=1

@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// The second floor plans: what lies in a room, from the top; each may use what stands behind it.
 const INSIDE: &[(&str, &[&str])] = &[
     ("config", &["describe", "check", "read"]),
-    ("store", &["write", "read", "packed", "file", "values"]),
+    ("store", &["write", "read", "packed", "server", "file", "values", "sql"]),
     ("probe", &["explore", "prober", "stages", "access", "session", "wire", "assignment", "decode"]),
     (
         "live",

@@ -9,7 +9,8 @@
 # drives the browsers of tests/web and tests/journey, the types of Statuspage's API that tests/web holds /api/v2 against,
 # the clock that tests/durability sets, and what judges the manifests of packaging/. Needs node 20 or newer, npm and
 # python 3.11 or newer (and one of 3.12 or 3.13, see
-# real_servers/install.sh); Chromium, Firefox, libfaketime and Alertmanager come from Debian, as root.
+# real_servers/install.sh); Chromium, Firefox, libfaketime, Alertmanager and the PostgreSQL that tests/postgres keeps
+# everything on come from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
 (cd third_party && npm ci --no-audit --no-fund --loglevel=error)
@@ -49,8 +50,9 @@ done
         --target third_party/.venv/chroma chromadb==1.5.9
 if ! command -v chromium >/dev/null 2>&1 || ! command -v firefox-esr >/dev/null 2>&1 ||
     ! command -v faketime >/dev/null 2>&1 || ! command -v prometheus-alertmanager >/dev/null 2>&1 ||
-    ! command -v systemd-analyze >/dev/null 2>&1 || ! command -v ip >/dev/null 2>&1; then
+    ! command -v systemd-analyze >/dev/null 2>&1 || ! command -v ip >/dev/null 2>&1 ||
+    ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        chromium firefox-esr fonts-dejavu-core faketime prometheus-alertmanager systemd iproute2 >/dev/null
+        chromium firefox-esr fonts-dejavu-core faketime prometheus-alertmanager systemd iproute2 postgresql >/dev/null
 fi

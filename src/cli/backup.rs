@@ -30,7 +30,7 @@ pub(crate) struct BackupArgs {
 /// # Errors
 /// Where there is no database, the file is there already, or the copy cannot be written or is found unsound.
 pub(crate) async fn run(args: BackupArgs) -> anyhow::Result<ExitCode> {
-    let database = args.database.path()?;
+    let database = args.database.file()?;
     let since = Instant::now();
     let backup = backup::write(&database, &args.to, args.force).await?;
     anstream::println!(

@@ -1,6 +1,6 @@
 //! `serin badge`: the addresses of a monitor's or a component's badges, ready for a README.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail, ensure};
@@ -38,16 +38,13 @@ pub(crate) struct BadgeArgs {
 pub(crate) async fn run(args: BadgeArgs) -> anyhow::Result<ExitCode> {
     let loaded = declared(&source::read(&args.config)?)?;
     let of = subject(&loaded.fleet, &args.name)?;
-    let database = &loaded.settings.database;
+    let database = loaded.settings.database.as_ref().context("the database's address refers to what is not set")?;
     ensure!(
-        database.exists(),
-        "{} is not there yet: badges are signed with a key in it, which `serin run` makes at its first start",
-        database.display()
+        database.file().is_none_or(Path::exists),
+        "{database} is not there yet: badges are signed with a key in it, which `serin run` makes at its first start",
     );
-    let key = link_key_at(database).await.with_context(|| format!("{} cannot be read", database.display()))?;
-    let Some(key) = key else {
-        bail!("{} has no key of links yet; `serin run` makes it when it starts", database.display())
-    };
+    let key = link_key_at(database).await.with_context(|| format!("{database} cannot be read"))?;
+    let Some(key) = key else { bail!("{database} has no key of links yet; `serin run` makes it when it starts") };
     anstream::println!("{}", markdown(&PublicMarks::new(key), &loaded.fleet, of));
     Ok(ExitCode::SUCCESS)
 }

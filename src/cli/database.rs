@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
+
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::read::source;
+use crate::domain::database_address::DatabaseAddress;
 
 /// The database, by the configuration that names it or directly.
 #[derive(Debug, clap::Args)]
@@ -12,19 +15,21 @@ pub(crate) struct DatabaseArgs {
     /// The configuration that names the database.
     #[arg(long, default_value = "monitors.yaml", value_name = "FILE")]
     pub config: PathBuf,
-    /// The database itself, where there is no configuration at hand.
+    /// The database itself, where there is no configuration at hand: a file, or `postgres://…`.
     #[arg(long, value_name = "DATABASE")]
-    pub database: Option<PathBuf>,
+    pub database: Option<String>,
 }
 
 impl DatabaseArgs {
-    /// Its path.
+    /// Where it is.
     ///
     /// # Errors
     /// Where the configuration is needed and cannot be used.
-    pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
-        if let Some(path) = &self.database {
-            return Ok(path.clone());
+    pub(crate) fn address(&self) -> anyhow::Result<DatabaseAddress> {
+        if let Some(address) = &self.database {
+            // It may hold a password, so it is read here, where no error repeats it.
+            let parsed = DatabaseAddress::parse(address);
+            return parsed.map_err(|why| anyhow::anyhow!("the address of `--database` is none: {why}"));
         }
         let source = source::read(&self.config)?;
         let env = |name: &str| std::env::var(name).ok();
@@ -35,7 +40,20 @@ impl DatabaseArgs {
                 source.name
             )
         })?;
-        Ok(loaded.settings.database)
+        loaded.settings.database.context("the database's address refers to what is not set here; `--database` names it")
+    }
+
+    /// The path of its file, for what is done to files alone.
+    ///
+    /// # Errors
+    /// As [`Self::address`], and where it is on a server.
+    pub(crate) fn file(&self) -> anyhow::Result<PathBuf> {
+        match self.address()? {
+            DatabaseAddress::File(path) => Ok(path),
+            server @ DatabaseAddress::Server(_) => anyhow::bail!(
+                "{server} is no file: `pg_dump --format=custom` backs it up and `pg_restore` puts it back, as docs/operating.md says"
+            ),
+        }
     }
 }
 

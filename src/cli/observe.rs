@@ -21,7 +21,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) async fn recalled(config: &Path, monitor: &Monitor) -> ServerProfile {
     let env = |name: &str| std::env::var(name).ok();
     let loaded = source::read(config).ok().and_then(|source| config::load(&source, &env, Unset::Warn).ok());
-    let Some(database) = loaded.map(|loaded| loaded.settings.database).filter(|file| file.exists()) else {
+    let database = loaded.and_then(|loaded| loaded.settings.database);
+    let Some(database) = database.filter(|database| database.file().is_none_or(Path::exists)) else {
         return ServerProfile::default();
     };
     match recall(&database, &address_hash(monitor)).await {

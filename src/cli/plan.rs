@@ -19,6 +19,7 @@ use crate::config::Loaded;
 use crate::config::describe::plan::{Addressees, ChangePlan, Planned, TopicChange, plan};
 use crate::config::read::bytes::FILE_BYTES_MAX;
 use crate::config::read::source::{self, ConfigSource};
+use crate::domain::database_address::DatabaseAddress;
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
@@ -110,8 +111,10 @@ fn from_folder(loaded: &mut Loaded, folder: &Path) {
             *path = inside;
         }
     };
-    if let Ok(inside) = loaded.settings.database.strip_prefix(folder) {
-        loaded.settings.database = inside.to_owned();
+    if let Some(DatabaseAddress::File(path)) = &mut loaded.settings.database
+        && let Ok(inside) = path.strip_prefix(folder)
+    {
+        *path = inside.to_owned();
     }
     loaded.fleet.smtp.iter_mut().filter_map(|smtp| smtp.ca.as_mut()).for_each(bare);
     for monitor in &mut loaded.fleet.monitors {

@@ -28,7 +28,7 @@ pub(crate) struct RestoreArgs {
 /// # Errors
 /// Where a Serin runs on the database, or the backup is unsound or of a newer Serin; nothing is changed then.
 pub(crate) async fn run(args: RestoreArgs) -> anyhow::Result<ExitCode> {
-    let database = args.database.path()?;
+    let database = args.database.file()?;
     let since = Instant::now();
     let restored = restore::restore(&args.backup, &database, Utc::now()).await?;
     anstream::println!(

@@ -82,13 +82,14 @@ fn readiness(body: &Value) -> String {
 fn of_database(remote: &RemoteArgs) -> Option<String> {
     let source = source::read(&remote.config).ok()?;
     let env = |name: &str| std::env::var(name).ok();
-    let path = config::load(&source, &env, Unset::Warn).ok()?.settings.database;
-    let held = match store::is_held(&path)? {
+    let database = config::load(&source, &env, Unset::Warn).ok()?.settings.database?;
+    let path = database.file()?;
+    let held = match store::is_held(path)? {
         true => "a Serin runs on it, and does not answer there: another address, or it is stuck",
         false => "no Serin runs on it",
     };
     let log = std::fs::metadata(format!("{}-wal", path.display()));
-    let times = [std::fs::metadata(&path), log].into_iter().filter_map(|file| file.ok()?.modified().ok());
+    let times = [std::fs::metadata(path), log].into_iter().filter_map(|file| file.ok()?.modified().ok());
     let written = times.max().map(|at| format!("; last written {}", timestamp(at.into())));
     Some(format!("{}: {held}{}", path.display(), written.unwrap_or_default()))
 }
@@ -246,9 +247,12 @@ fn versions(body: &Value) -> String {
         None => "no time-zone data: every time is UTC".to_owned(),
     };
     let schema = body["schema"].as_i64().map_or_else(|| "unknown".to_owned(), |schema| schema.to_string());
+    let engine = match body["postgresql"].as_str() {
+        Some(version) => format!("PostgreSQL {version}"),
+        None => format!("SQLite {}", text(&body["sqlite"])),
+    };
     format!(
-        "SQLite {}, tables of version {schema}, {}, built for {}; {zones}",
-        text(&body["sqlite"]),
+        "{engine}, tables of version {schema}, {}, built for {}; {zones}",
         text(&body["rustc"]),
         text(&body["target"])
     )

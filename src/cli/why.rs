@@ -38,8 +38,8 @@ pub(crate) struct WhyArgs {
 /// # Errors
 /// Where the database cannot be read, nothing has this id, or several incidents may be meant.
 pub(crate) async fn run(args: WhyArgs) -> anyhow::Result<ExitCode> {
-    let database = args.database.path()?;
-    let failed = |error: StoreError| anyhow::anyhow!("{}: {error}", database.display());
+    let database = args.database.address()?;
+    let failed = |error: StoreError| anyhow::anyhow!("{database}: {error}");
     let store = Readers::beside(&database).await.map_err(failed)?;
     let topic = topic(meant(&store, &args.id).await.map_err(failed)?, &args.id)?;
     let (path, in_force) = in_force(&args.database);

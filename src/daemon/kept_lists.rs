@@ -54,11 +54,16 @@ pub(super) fn moved(folder: &Path, source: &str, (before, now): (&str, &str)) ->
 /// # Errors
 /// Where one cannot be written: a start without it, or with another one, would end incidents that go on.
 pub(crate) async fn put_back(file: &Path, loaded: &Loaded, waiting: Waiting<'_>) -> anyhow::Result<Option<bool>> {
-    let (database, sources) = (&loaded.settings.database, &loaded.fleet.discovery.sources);
-    if sources.is_empty() || matches!(tokio::fs::try_exists(database).await, Ok(false)) {
+    let sources = &loaded.fleet.discovery.sources;
+    let Some(database) = loaded.settings.database.as_ref().filter(|_| !sources.is_empty()) else {
+        return Ok(Some(false));
+    };
+    if let Some(path) = database.file()
+        && matches!(tokio::fs::try_exists(path).await, Ok(false))
+    {
         return Ok(Some(false));
     }
-    let known = async || kept_lists_beside(database).await.map_err(|source| OpenError::of(database, source));
+    let known = async || kept_lists_beside(database).await.map_err(|source| OpenError::of(&database.name(), source));
     let known = match waiting.until_done(known).await {
         Ok(Some(known)) => known,
         Ok(None) => return Ok(None),

@@ -1,9 +1,9 @@
 //! The begin of a Serin: the database opened and read back, however long the disk or another process keeps us from it.
 //!
 //! What may pass by itself is waited for, told and shown, since nobody reads the exit code of a program that is started
-//! again and again. What waiting mends nothing of (a damaged file, a newer Serin's, another Serin's) ends the start.
+//! again and again. What waiting mends nothing of (a damaged file, a newer Serin's, another Serin's file) ends the start.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::daemon::resume;
 use crate::daemon::runtime::MonitorRuntime;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::database_address::DatabaseAddress;
 use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::shard::Shards;
@@ -30,6 +31,9 @@ const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// The longest pause: whoever made room does not wait long, and the log of an hour can be read.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
+/// Between two looks whether another Serin has ended.
+const STANDBY_PAUSE: Duration = Duration::from_secs(1);
+
 /// Who hears of what a start waits for, and when it is given up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting<'a> {
@@ -43,7 +47,7 @@ pub(crate) struct Waiting<'a> {
 /// What is to be opened.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start<'a> {
-    pub database: &'a Path,
+    pub database: &'a DatabaseAddress,
     /// Whether a damaged one is put aside and a new one begun.
     pub set_aside_damaged: bool,
     /// The fleet that it is to remember.
@@ -76,9 +80,9 @@ impl Start<'_> {
 
     async fn try_once(self, aside: &mut Option<PathBuf>) -> Result<(Store, Vec<MonitorRuntime>), OpenError> {
         let store = match Store::open(self.database).await {
-            Err(OpenError::Damaged { what, .. }) if self.set_aside_damaged && aside.is_none() => {
-                tracing::error!("{} is damaged ({what})", self.database.display());
-                *aside = Some(restore::set_aside(self.database, Utc::now())?);
+            Err(OpenError::Damaged { path, what }) if self.set_aside_damaged && aside.is_none() => {
+                tracing::error!("{} is damaged ({what})", path.display());
+                *aside = Some(restore::set_aside(&path, Utc::now())?);
                 Store::open(self.database).await?
             }
             opened => opened?,
@@ -87,7 +91,7 @@ impl Start<'_> {
             Ok(runtimes) => Ok((store, runtimes)),
             Err(source) => {
                 store.close().await;
-                Err(OpenError::of(self.database, source))
+                Err(OpenError::of(&self.database.name(), source))
             }
         }
     }
@@ -109,7 +113,7 @@ impl Waiting<'_> {
     }
 
     async fn try_on<T>(self, mut tried: impl AsyncFnMut() -> Result<T, OpenError>) -> Result<T, OpenError> {
-        let mut pause = PAUSE_MIN;
+        let (mut pause, mut stands_by) = (PAUSE_MIN, false);
         loop {
             let error = match tried().await {
                 Ok(done) => {
@@ -119,6 +123,15 @@ impl Waiting<'_> {
                 Err(error) => error,
             };
             let Some(why) = error.passing() else { return Err(error) };
+            if why == StoreError::Taken {
+                // No trouble while that one works.
+                if !std::mem::replace(&mut stands_by, true) {
+                    tracing::info!("{why}; this one stands by and begins when that one ends");
+                }
+                self.live.raise(Banner { kind: STARTING, text: why.to_string(), since: Utc::now() });
+                tokio::time::sleep(STANDBY_PAUSE).await;
+                continue;
+            }
             self.waits(&why, pause, Utc::now());
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);

@@ -7,6 +7,7 @@
 
 pub mod protocol;
 pub mod secret;
+pub mod database_address;
 pub mod network;
 pub mod rules;
 pub mod wanted;

@@ -5,12 +5,17 @@
 //! (`synchronous=FULL`); what was not answered is there whole or not at all. We may die anywhere:
 //! the lock on the database dies with us, and the next start finds the last commit.
 //!
-//! From the ground: `values` (what is remembered), `file` (the database file), `packed` (hours and days), `read` (what is
+//! From the ground: `sql` (statements that two databases read alike), `values` (what is remembered), `file` (the database
+//! file), `server` (a PostgreSQL server in its place), `packed` (hours and days), `read` (what is
 //! asked of it), `write` (the handle, and the one that writes).
+
+pub(in crate::store) mod sql;
 
 pub mod values;
 
 pub mod file;
+
+pub(in crate::store) mod server;
 
 pub mod packed;
 

@@ -53,8 +53,10 @@ pub(crate) struct Status {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Versions {
     serin: &'static str,
-    /// None where the database did not answer.
+    /// None where the database did not answer, or is another.
     sqlite: Option<String>,
+    /// None where the database did not answer, or is a file.
+    postgresql: Option<String>,
     schema: Option<i64>,
     rustc: &'static str,
     target: &'static str,
@@ -159,7 +161,8 @@ pub(crate) async fn show(State(state): State<WebState>) -> Json<Status> {
     let ill = ill(&lately, &troubles, &metrics.silent_loops(), backlog.as_ref());
     let versions = Versions {
         serin: env!("CARGO_PKG_VERSION"),
-        sqlite: figures.as_ref().map(|figures| figures.sqlite.clone()),
+        sqlite: figures.as_ref().and_then(|figures| figures.sqlite.clone()),
+        postgresql: figures.as_ref().and_then(|figures| figures.postgresql.clone()),
         schema: figures.as_ref().map(|figures| figures.schema),
         rustc: env!("SERIN_RUSTC"),
         target: env!("SERIN_TARGET"),
@@ -261,7 +264,7 @@ fn outbox(backlog: Backlog, now: DateTime<Utc>) -> Outbox {
 fn database(figures: Figures) -> DatabaseBody {
     DatabaseBody {
         bytes_per_monitor_day: figures.bytes_per_monitor_day(),
-        file: figures.path.display().to_string(),
+        file: figures.name.clone(),
         bytes: figures.bytes,
         free_bytes: figures.free_bytes,
         log_bytes: figures.log_bytes,

@@ -3,5 +3,6 @@
 //! Every program of tests may take the folder as its module `common`, and use of it what it needs.
 
 pub(crate) mod beats;
+pub(crate) mod databases;
 pub(crate) mod monitors;
 pub(crate) mod paging;

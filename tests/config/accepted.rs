@@ -14,6 +14,7 @@ use serin::config::check::logging::{Format, Log};
 use serin::config::load;
 use serin::config::read::bytes::ReadError;
 use serin::config::read::source::read;
+use serin::domain::database_address::DatabaseAddress;
 use serin::domain::latency::window::LatencyWindow;
 use serin::domain::monitor::{CanaryKind, Caps, Monitor, MonitorId};
 use serin::domain::network::Network;
@@ -62,7 +63,7 @@ fn the_file_of_the_design_loads() {
     assert!(lists.is_empty(), "nobody keeps one");
     assert_eq!(warnings, Vec::<String>::new());
     assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(settings.database, Path::new("serin.db"));
+    assert_eq!(settings.database, Some(DatabaseAddress::File("serin.db".into())));
     assert_eq!(settings.token.map(|token| token.expose().to_owned()).as_deref(), Some("geheim-token"));
     assert_eq!(fleet.public_url, "https://serin.example.org");
     assert_eq!(fleet.internal, ["mail"]);

@@ -9,8 +9,6 @@ use axum::routing::post;
 use chrono::{TimeDelta, Timelike as _, Utc};
 use serde_json::Value;
 use serin::cli::demo::inbox::{InboxItem, Item};
-use sqlx::ConnectOptions as _;
-use sqlx::sqlite::SqliteConnectOptions;
 use tokio::net::TcpListener;
 
 use crate::stage::{Stage, evidence, reference};
@@ -31,10 +29,8 @@ async fn broken() -> (String, Arc<AtomicBool>) {
 
 /// Has the file's drills be known for a day, as if it were not the first start on it.
 async fn known_for_a_day(stage: &Stage) {
-    let options = SqliteConnectOptions::new().filename(stage.path("serin.db"));
-    let mut connection = options.connect().await.unwrap();
-    let changed = sqlx::query("UPDATE drills SET since = since - 86400000000").execute(&mut connection).await.unwrap();
-    assert_eq!(changed.rows_affected(), 1, "the first start took note of it");
+    let changed = stage.write("UPDATE drills SET since = since - 86400000000").await;
+    assert_eq!(changed, 1, "the first start took note of it");
 }
 
 /// What the API says of a receiver's last drill, once that is over.

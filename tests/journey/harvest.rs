@@ -119,7 +119,7 @@ async fn a_server_is_asked_by_its_own_words_which_nobody_else_gets_to_see() {
     stage.signal("TERM");
     let mut stage = stage;
     stage.ended().await;
-    let kept = all_files(stage.folder());
+    let kept = [all_files(stage.folder()), stage.stored().await].concat();
     // What is looked through does hold what is kept.
     assert!(holds(&kept, "notes/3.md") && holds(&kept, "(harvested)"), "lists, and that one was asked");
     for word in ["glimmer", "quartz"] {

@@ -5,6 +5,8 @@
 //! that stands still is called failed. Read: `stage` (what a journey has), then a file a kind of trouble.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
 
+#[path = "../common/databases.rs"]
+mod databases;
 mod stage;
 mod small_server;
 mod demo;

@@ -182,7 +182,7 @@ async fn nothing_internal_can_be_reached_from_the_public_page() {
     stage.until("one does not answer", "zqx-rude", |body| body["state"] == "down").await;
     stage.signal("TERM");
     stage.ended().await;
-    let store = Store::open(&stage.path("serin.db")).await.unwrap();
+    let store = Store::open(&stage.database()).await.unwrap();
     remember(&store).await;
     store.close().await;
     stage.again().await;

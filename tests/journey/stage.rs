@@ -6,18 +6,25 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use futures_util::TryStreamExt as _;
 use serde_json::Value;
 use serin::cli::demo::inbox::{Hook, Inbox, InboxItem, Item, Mail};
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
 use serin::deliver::message::Message;
+use serin::domain::database_address::DatabaseAddress;
 use serin_reference::lab::{
     options::LabOptions,
     server::{self, LabServer},
 };
+use sqlx::postgres::PgConnection;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::databases;
 
 /// Base64 of 32 bytes.
 pub(crate) const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
@@ -41,6 +48,8 @@ pub(crate) struct Stage {
     pub(crate) client: reqwest::Client,
     serin: Child,
     folder: tempfile::TempDir,
+    /// As its file names it.
+    database: String,
     head: String,
     _stop: DropGuard,
 }
@@ -78,7 +87,11 @@ impl Stage {
         let inbox = Inbox::new(Some(SECRET));
         let hooks = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mails = SmtpSink::bind(inbox.clone(), Manners::default()).await.unwrap();
-        let head = head(hooks.local_addr().unwrap(), mails.address().unwrap(), receivers, routes);
+        let database = match databases::server() {
+            Some(server) => databases::make(&server, &databases::new_name(), "").await,
+            None => "serin.db".to_owned(),
+        };
+        let head = head(hooks.local_addr().unwrap(), mails.address().unwrap(), &database, receivers, routes);
         let head = head.replacen("runbooks:", &format!("{own}runbooks:"), 1);
         tokio::spawn(inbox.clone().serve(hooks, stop.clone()));
         tokio::spawn(mails.run(stop.clone()));
@@ -86,7 +99,7 @@ impl Stage {
         std::fs::write(folder.path().join("monitors.yaml"), format!("{head}{monitors}")).unwrap();
         let (serin, pages) = serin(folder.path()).await;
         let client = client();
-        Self { pages, inbox, client, serin, folder, head, _stop: stop.drop_guard() }
+        Self { pages, inbox, client, serin, folder, database, head, _stop: stop.drop_guard() }
     }
 
     /// Puts other monitors in force, as somebody does who edits the file.
@@ -98,6 +111,44 @@ impl Stage {
     /// Where a file beside the configuration lies.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Its database, for whoever opens it beside it or after it.
+    pub(crate) fn database(&self) -> DatabaseAddress {
+        DatabaseAddress::parse(&self.database).unwrap().within(self.folder.path())
+    }
+
+    /// How many rows somebody else writes into its database.
+    pub(crate) async fn write(&self, sql: &'static str) -> u64 {
+        match self.database() {
+            DatabaseAddress::File(path) => {
+                let mut connection = SqliteConnectOptions::new().filename(path).connect().await.unwrap();
+                sqlx::query(sql).execute(&mut connection).await.unwrap().rows_affected()
+            }
+            DatabaseAddress::Server(_) => {
+                let mut connection = PgConnection::connect(&self.database).await.unwrap();
+                sqlx::query(sql).execute(&mut connection).await.unwrap().rows_affected()
+            }
+        }
+    }
+
+    /// Every byte of the database's files; on a server, of every table.
+    pub(crate) async fn stored(&self) -> Vec<u8> {
+        let DatabaseAddress::Server(_) = self.database() else {
+            let entries = std::fs::read_dir(self.folder()).unwrap().map(|entry| entry.unwrap().path());
+            let is_its =
+                |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("serin.db"));
+            return entries.filter(is_its).flat_map(|path| std::fs::read(path).unwrap()).collect();
+        };
+        let mut connection = PgConnection::connect(&self.database).await.unwrap();
+        let tables = "SELECT CAST(tablename AS TEXT) FROM pg_tables WHERE schemaname = 'public'";
+        let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut connection).await.unwrap();
+        let mut bytes = Vec::new();
+        for table in tables {
+            let copied = connection.copy_out_raw(&format!("COPY {table} TO STDOUT (FORMAT binary)")).await.unwrap();
+            bytes.extend(copied.try_collect::<Vec<_>>().await.unwrap().concat());
+        }
+        bytes
     }
 
     /// Has it look at its files at once.
@@ -294,14 +345,14 @@ fn client() -> reqwest::Client {
 }
 
 /// The part of the file above the monitors. Beats have room on a machine that does much else.
-fn head(hooks: SocketAddr, mails: SocketAddr, receivers: &str, routes: &str) -> String {
+fn head(hooks: SocketAddr, mails: SocketAddr, database: &str, receivers: &str, routes: &str) -> String {
     let port = mails.port();
     format!(
         "version: 1
 serin:
   listen: 127.0.0.1:0
   public_url: {PUBLIC}
-  database: serin.db
+  database: \"{database}\"
   smtp: {{ host: 127.0.0.1, port: {port}, tls: none, from: serin@example.org }}
   internal: [inbox]
   allow_private: [127.0.0.0/8]

@@ -1,7 +1,5 @@
 //! What was said over the wire is kept, shown, and can be run again; and nobody's secrets with it.
 
-use std::path::Path;
-
 use serin_reference::lab::kinds::{Dose, Fault};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -92,14 +90,6 @@ async fn gossip(cookie: &'static str) -> std::net::SocketAddr {
     address
 }
 
-/// Every byte of every file in a folder, and below it.
-fn bytes_of(folder: &Path) -> Vec<u8> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let database =
-        entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("serin.db")));
-    database.flat_map(|path| std::fs::read(path).unwrap()).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn no_secret_reaches_the_database() {
     const SECRETS: [&str; 3] = ["bearer-planted-in-a-file", "query-planted-in-a-file", "cookie-planted-by-the-server"];
@@ -122,7 +112,7 @@ async fn no_secret_reaches_the_database() {
     assert!(text.contains("< POST /mcp?••• HTTP/1.1"), "what the server says back is scrubbed as well: {text}");
     stage.signal("TERM");
     assert!(stage.ended().await.success());
-    let bytes = bytes_of(stage.folder());
+    let bytes = stage.stored().await;
     let holds = |needle: &str| bytes.windows(needle.len()).any(|window| window == needle.as_bytes());
     assert!(holds("# serin transcript v1 {"), "the transcript is in the database");
     for secret in SECRETS {

@@ -10,7 +10,7 @@ use serin::store::values::change_set::{AskRow, ChangeSet};
 use serin::store::{OpenError, Store, StoreError};
 use sqlx::Connection;
 
-use crate::{Place, ask, at, beat, number, record, stranger};
+use crate::{Place, ask, at, beat, record, stranger};
 
 #[tokio::test]
 async fn a_second_serin_is_refused() {
@@ -42,7 +42,7 @@ async fn a_locked_database_is_said_and_heals() {
 async fn a_full_disk_is_said_and_heals() {
     let place = Place::new();
     let store = place.open().await;
-    let pages = number(&place.path(), "PRAGMA page_count").await;
+    let pages = place.number("PRAGMA page_count").await;
     store.limit_pages(u32::try_from(pages).expect("a small file")).await.expect("limited");
     let large = |n: i64| ChangeSet {
         beat: Some(beat("a", n)),
@@ -57,8 +57,8 @@ async fn a_full_disk_is_said_and_heals() {
         }
     }
     assert_eq!(refusal, Err(StoreError::Full), "a full disk has its own name");
-    let beats = number(&place.path(), "SELECT COUNT(*) FROM beats").await;
-    let asks = number(&place.path(), "SELECT COUNT(*) FROM asks").await;
+    let beats = place.number("SELECT COUNT(*) FROM beats").await;
+    let asks = place.number("SELECT COUNT(*) FROM asks").await;
     assert_eq!(asks, beats * 20, "no record was written in part");
     store.limit_pages(0).await.expect("space again");
     assert_eq!(store.commit(large(1000)).await, Ok(()), "writing resumes by itself");
@@ -187,6 +187,6 @@ async fn a_database_of_the_version_before_answers_the_same() {
     let store = place.open().await;
     assert!(told(&store).await == before, "the same pages");
     let index = "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'beats_of_monitor'";
-    assert_eq!(number(&place.path(), index).await, 0, "what is not asked any more is not written any more");
+    assert_eq!(place.number(index).await, 0, "what is not asked any more is not written any more");
     store.close().await;
 }

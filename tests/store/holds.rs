@@ -5,7 +5,7 @@ use serin::domain::paging::hold::TellingHold;
 use serin::domain::paging::tell::Telling;
 use serin::store::values::change_set::ChangeSet;
 
-use crate::{Place, at, incident, number, outgoing};
+use crate::{Place, at, incident, outgoing};
 
 #[tokio::test]
 async fn what_holds_an_incident_is_known_to_the_next_process_and_ends_with_the_incident() {
@@ -42,6 +42,6 @@ async fn what_holds_an_incident_is_known_to_the_next_process_and_ends_with_the_i
     assert_eq!(store.holds_of("i2").await, Ok(vec![again, over]), "what is over is held by nothing");
     assert!(store.live_holds(at(20)).await.expect("read").is_empty());
     assert!(!store.tellings().await.expect("read").contains_key("i2"), "and is not told any more");
-    assert_eq!(number(&place.path(), "SELECT COUNT(*) FROM holds").await, 2);
+    assert_eq!(place.number("SELECT COUNT(*) FROM holds").await, 2);
     store.close().await;
 }

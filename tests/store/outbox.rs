@@ -9,9 +9,8 @@ use serin::store::read::ledger::DeliveryFilter;
 use serin::store::values::change_set::{ChangeSet, Outgoing};
 use serin::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, TriedDelivery};
 use serin::store::write::outbox::LEASE;
-use sqlx::Connection as _;
 
-use crate::{Place, at, claimed, incident, outgoing, saying, stranger, wide};
+use crate::{Place, at, claimed, incident, outgoing, saying, wide};
 
 /// How a try of everything in a claim ended.
 pub(crate) fn ended(
@@ -284,10 +283,8 @@ async fn a_start_takes_back_what_it_had_lent_and_leaves_others_theirs() {
     store.commit(saying(promised)).await.expect("committed");
     assert_eq!(claimed(&store, at(0)).await.0.len(), 2);
     store.close().await;
-    let mut others = stranger(&place.path()).await;
-    let taken = sqlx::query("UPDATE deliveries SET lease_by = 'other' WHERE receiver = 'mail' AND lease_by = 'local'");
-    assert_eq!(taken.execute(&mut others).await.expect("written").rows_affected(), 1);
-    others.close().await.expect("closed");
+    let taken = "UPDATE deliveries SET lease_by = 'other' WHERE receiver = 'mail' AND lease_by = 'local'";
+    assert_eq!(place.write(taken).await, 1);
     let store = place.open().await;
     let mine = claimed(&store, at(1)).await.1;
     assert_eq!(mine.iter().map(|claim| claim.receiver.as_str()).collect::<Vec<_>>(), ["oncall"], "its own, at once");

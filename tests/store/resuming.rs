@@ -27,7 +27,7 @@ use serin::store::values::whose::Whose;
 use serin::store::write::probe_memory::recall;
 
 use crate::common::monitors;
-use crate::{Place, at, beat, claimed, incident, number, outgoing, record};
+use crate::{Place, at, beat, claimed, incident, outgoing, record};
 
 #[tokio::test]
 async fn a_restart_resumes_everything() {
@@ -129,9 +129,9 @@ async fn a_restart_resumes_everything() {
         Ok(vec![profile.clone()]),
         "what was learnt last is known"
     );
-    let beside = recall(&place.path(), &profile.address).await;
+    let beside = recall(&place.address(), &profile.address).await;
     assert_eq!(beside, Ok(Some(profile.profile)), "also to who looks at one server beside it");
-    assert_eq!(recall(&place.path(), "another").await, Ok(None));
+    assert_eq!(recall(&place.address(), "another").await, Ok(None));
     let days: Vec<_> =
         store.spent(at(0), Whose::Everybodys).await.expect("footprints")[&MonitorId::new("docs")].clone();
     assert_eq!(days, [day(today - 1, 2).1, day(today, 4).1], "yesterday and today, as written last");
@@ -279,7 +279,7 @@ async fn lists_that_repeat_are_kept_once() {
         ("SELECT COUNT(*) FROM asks JOIN ranked_lists ON id = list", 102, "every ask finds its list"),
     ];
     for (sql, expected, sentence) in rows {
-        assert_eq!(number(&place.path(), sql).await, expected, "{sentence}");
+        assert_eq!(place.number(sql).await, expected, "{sentence}");
     }
     let slices =
         store.latency(&MonitorId::new("docs"), at(0), at(7200), Duration::from_secs(3600)).await.expect("percentiles");
@@ -320,7 +320,7 @@ async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
         ("SELECT COUNT(*) FROM config_versions", 2, "both files are remembered"),
     ];
     for (sql, expected, sentence) in gone {
-        assert_eq!(number(&place.path(), sql).await, expected, "{sentence}");
+        assert_eq!(place.number(sql).await, expected, "{sentence}");
     }
     let first_seen =
         store.config_loaded(&both, &FleetFiles::single("monitors.yaml", "version: 1"), at(20)).await.expect("noted");
@@ -331,7 +331,7 @@ async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
         ("SELECT COUNT(*) FROM config_versions", 2, "a file that returns is the same file"),
     ];
     for (sql, expected, sentence) in back {
-        assert_eq!(number(&place.path(), sql).await, expected, "{sentence}");
+        assert_eq!(place.number(sql).await, expected, "{sentence}");
     }
     store.close().await;
 }
@@ -363,7 +363,7 @@ async fn transcripts_are_kept_once_found_by_their_incident_and_forgotten() {
         store.commit(record).await.expect("kept");
     }
     let texts = "SELECT COUNT(*) FROM blobs WHERE kind = 'transcript'";
-    assert_eq!(number(&place.path(), texts).await, 3, "two equal failures are one text");
+    assert_eq!(place.number(texts).await, 3, "two equal failures are one text");
     let lines = store.transcripts("i-1").await.expect("lines");
     let times: Vec<_> = lines.iter().map(|line| line.started_at).collect();
     assert_eq!(
@@ -385,7 +385,7 @@ async fn transcripts_are_kept_once_found_by_their_incident_and_forgotten() {
         (40 * day, 0, 0, "at last everything"),
     ] {
         while store.forget_transcripts(at(seconds), TimeDelta::days(30)).await.expect("forgotten") > 0 {}
-        let found = (number(&place.path(), left).await, number(&place.path(), texts).await);
+        let found = (place.number(left).await, place.number(texts).await);
         assert_eq!(found, (rows, texts_left), "{sentence}");
     }
     assert_eq!(store.transcript(&lines[2].hash).await.expect("read"), None);

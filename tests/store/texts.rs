@@ -4,9 +4,8 @@ use serin::domain::answer::KeptText;
 use serin::domain::monitor::MonitorId;
 use serin::store::Store;
 use serin::store::values::change_set::{AskRow, ChangeSet};
-use sqlx::Row;
 
-use crate::{Place, ask, at, beat, incident, number, record, stranger};
+use crate::{Place, ask, at, beat, incident, record};
 
 const DAY: i64 = 86_400;
 const SOURCES: &str = "SELECT COUNT(*) FROM sources";
@@ -26,15 +25,9 @@ fn answered(seconds: i64, name: &str, begins: &str) -> ChangeSet {
 }
 
 /// What every text that is kept begins with, by the name of its source.
-async fn kept(place: &Place) -> Vec<(String, i64, String)> {
-    let rows = sqlx::query("SELECT name, bytes, begins FROM texts JOIN sources ON id = source ORDER BY name")
-        .fetch_all(&mut stranger(&place.path()).await)
-        .await
-        .expect("texts");
-    let text = |row: &sqlx::sqlite::SqliteRow| {
-        (row.try_get(0).expect("a name"), row.try_get(1).expect("a length"), row.try_get(2).expect("a text"))
-    };
-    rows.iter().map(text).collect()
+async fn kept(place: &Place) -> Vec<String> {
+    let texts = "SELECT name || '|' || bytes || '|' || begins FROM texts JOIN sources ON id = source ORDER BY name";
+    place.read(texts).await
 }
 
 #[tokio::test]
@@ -54,7 +47,7 @@ async fn a_text_is_kept_once_for_two_beats() {
     assert!(!store.keeps_text("text:a"), "after a restart it is carried once more");
     store.commit(answered(180, "text:a", "as third")).await.expect("committed");
     assert!(store.keeps_text("text:a"));
-    assert_eq!(kept(&place).await, [("text:a".to_owned(), 20_000, "# Boilers\nas first".to_owned())]);
+    assert_eq!(kept(&place).await, ["text:a|20000|# Boilers\nas first"]);
 
     let beats = store.past(&MonitorId::new("docs"), at(0), at(3600)).await.expect("the past");
     let answers: Vec<_> = beats.iter().flat_map(|beat| &beat.asks).filter_map(|ask| ask.answer.as_ref()).collect();
@@ -73,9 +66,9 @@ async fn a_text_that_is_refused_with_its_beat_is_not_known() {
     store.commit(ChangeSet { incidents: vec![open], ..ChangeSet::default() }).await.expect("committed");
     let bad = ChangeSet { incidents: vec![incident("i2", "docs", 60)], ..answered(60, "text:a", "a") };
     assert!(store.commit(bad).await.is_err(), "a second open incident is refused");
-    assert_eq!((store.keeps_text("text:a"), number(&place.path(), TEXTS).await), (false, 0));
+    assert_eq!((store.keeps_text("text:a"), place.number(TEXTS).await), (false, 0));
     store.commit(record("docs", 120)).await.expect("committed");
-    assert_eq!(number(&place.path(), TEXTS).await, 0, "a beat with a list has no text");
+    assert_eq!(place.number(TEXTS).await, 0, "a beat with a list has no text");
     store.close().await;
 }
 
@@ -97,11 +90,11 @@ async fn a_text_goes_with_its_source() {
     ];
     for (day, sources, texts, sentence) in rows {
         look(&store, day).await;
-        let found = (number(&place.path(), SOURCES).await, number(&place.path(), TEXTS).await);
+        let found = (place.number(SOURCES).await, place.number(TEXTS).await);
         assert_eq!(found, (sources, texts), "{sentence}");
         assert_eq!(store.keeps_text("text:old"), texts > 0, "{sentence}");
     }
     store.commit(answered(46 * DAY, "text:old", "old")).await.expect("committed");
-    assert_eq!(kept(&place).await, [("text:old".to_owned(), 20_000, "old".to_owned())], "what comes back is kept anew");
+    assert_eq!(kept(&place).await, ["text:old|20000|old"], "what comes back is kept anew");
     store.close().await;
 }

@@ -15,7 +15,7 @@ use serin::domain::shard::Shards;
 use serin::store::Store;
 
 use crate::common::monitors::address;
-use crate::{Place, at, incident, number, outgoing, record};
+use crate::{Place, at, incident, outgoing, record};
 
 const YAML: &str = "version: 1\nreceivers: { oncall: { webhook: { url: \"${env:ONCALL_URL}\" } } }\n\
      routes:\n  - { to: [oncall] }\nmonitors:\n  - { id: docs, url: \"http://127.0.0.1:9/mcp\" }\n";
@@ -67,7 +67,7 @@ async fn a_list_that_changes_all_day_is_kept_once_an_hour() {
         ),
     ];
     for (sql, count, sentence) in counts {
-        assert_eq!(number(&place.path(), sql).await, count, "{sentence}");
+        assert_eq!(place.number(sql).await, count, "{sentence}");
     }
     store.close().await;
 }
@@ -89,18 +89,14 @@ async fn each_text_is_kept_once_and_as_long_as_anything_that_it_judged() {
         ("SELECT COUNT(*) FROM config_versions WHERE source <> ''", 0, "and no text beside these"),
     ];
     for (sql, count, sentence) in counts {
-        assert_eq!(number(&place.path(), sql).await, count, "{sentence}");
+        assert_eq!(place.number(sql).await, count, "{sentence}");
     }
     forget(&store, 420).await;
-    assert_eq!(
-        number(&place.path(), "SELECT COUNT(*) FROM config_loads").await,
-        2,
-        "what was in force 400 days ago, and now"
-    );
-    assert_eq!(number(&place.path(), "SELECT COUNT(*) FROM config_texts").await, 3, "both are still asked for");
+    assert_eq!(place.number("SELECT COUNT(*) FROM config_loads").await, 2, "what was in force 400 days ago, and now");
+    assert_eq!(place.number("SELECT COUNT(*) FROM config_texts").await, 3, "both are still asked for");
     forget(&store, 2_000).await;
-    assert_eq!(number(&place.path(), "SELECT COUNT(*) FROM config_files").await, 2, "what is in force stays for ever");
-    assert_eq!(number(&place.path(), "SELECT COUNT(*) FROM config_texts").await, 2, "with its texts, and no others");
+    assert_eq!(place.number("SELECT COUNT(*) FROM config_files").await, 2, "what is in force stays for ever");
+    assert_eq!(place.number("SELECT COUNT(*) FROM config_texts").await, 2, "with its texts, and no others");
     store.close().await;
 }
 
@@ -137,7 +133,7 @@ fn asked(place: &Place, arguments: &[&str]) -> (String, Vec<String>) {
         .args(arguments)
         .args(["--at", &(at(3_599)).to_rfc3339_opts(SecondsFormat::Secs, true)])
         .arg("--database")
-        .arg(place.path())
+        .arg(place.name())
         .env("RUST_LOG", "sqlx=trace")
         .current_dir(place.folder.path())
         .output()

@@ -90,10 +90,10 @@ fn since_of(text: &str) -> Result<Duration, String> {
 pub async fn run(args: BacktestArgs) -> anyhow::Result<ExitCode> {
     let path = args.file.as_ref().unwrap_or(&args.database.config).clone();
     let new = load(&path)?;
-    let database = args.database.path()?;
+    let database = args.database.address()?;
     // What is in force may include other files: of that only this checkout knows the parts.
     let current = if args.file.is_some() { load(&args.database.config).ok() } else { None };
-    let failed = |error: StoreError| anyhow::anyhow!("{}: {error}", database.display());
+    let failed = |error: StoreError| anyhow::anyhow!("{database}: {error}");
     let store = Readers::beside(&database).await.map_err(failed)?;
     let monitors = chosen(&new.fleet, args.monitor.as_deref())?;
     let now = Utc::now();

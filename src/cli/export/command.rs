@@ -62,8 +62,8 @@ pub(crate) struct ExportArgs {
 /// # Errors
 /// Where the database cannot be read or the file not be written; a file that was begun is then taken away.
 pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
-    let database = args.database.path()?;
-    let failed = |error| anyhow::anyhow!("{}: {error}", database.display());
+    let database = args.database.address()?;
+    let failed = |error| anyhow::anyhow!("{database}: {error}");
     let store = Readers::beside(&database).await.map_err(failed)?;
     let span = Span {
         monitor: args.monitor.as_deref().map(MonitorId::new),

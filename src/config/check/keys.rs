@@ -25,7 +25,10 @@ const KEYS: &[(&str, &str)] = &[
         "Addresses or networks of proxies before the pages: each may hold more connections than one visitor, and its X-Forwarded-For says whom wrong tokens are counted for.",
     ),
     ("serin.public_url", "The address under which people reach the pages; links in messages start with it."),
-    ("serin.database", "The database file, relative to this file. Default serin.db."),
+    (
+        "serin.database",
+        "The database: a file, relative to this one, or postgres://USER:${env:PASSWORD}@HOST:5432/DATABASE; several servers with commas between them, of which the one that takes writes is used. Default serin.db.",
+    ),
     (
         "serin.token",
         "The token for the API and for signing in as owner: `${env:NAME}` or `${file:/path}`; at least 16 characters where listen is not loopback.",

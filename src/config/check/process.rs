@@ -1,7 +1,7 @@
 //! `serin:`, what the process itself needs.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -18,6 +18,7 @@ use crate::config::check::retention::retention;
 use crate::config::check::users::{self, UsersRead};
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node};
+use crate::domain::database_address::DatabaseAddress;
 use crate::domain::fleet::{Control, Heartbeat, Retention};
 use crate::domain::monitor::ProbeIdentity;
 use crate::domain::network::Network;
@@ -32,8 +33,8 @@ pub struct ProcessSettings {
     pub listen: SocketAddr,
     /// Peers that speak for many people, so that no cap on one peer's connections holds for them.
     pub trusted_proxies: Vec<IpNet>,
-    /// The database file, relative to the file that names it.
-    pub database: PathBuf,
+    /// Where the database is; none where a reference in its address is not set.
+    pub database: Option<DatabaseAddress>,
     /// The token for the API and for signing in; demanded where `listen` is no loopback address.
     pub token: Option<Secret>,
     /// What is logged; this part may change while the process lives.
@@ -117,13 +118,15 @@ pub(in crate::config) fn process(
     {
         no_short_token(checker, token, entry.value.place);
     }
-    let database = get("database").and_then(|entry| checker.setting("the database's path", &entry.value));
-    let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
+    let database = match get("database") {
+        None => Some(DatabaseAddress::File(DATABASE_DEFAULT.into())),
+        Some(entry) => database(checker, &entry.value),
+    };
+    let database = database.map(|address| address.within(folder));
     let trusted_proxies = get("trusted_proxies").map(|entry| proxies(checker, &entry.value)).unwrap_or_default();
     let log = get("log").map(|entry| logging::log(checker, entry)).unwrap_or_default();
     let refuses_unrouted = get("unrouted").and_then(|entry| checker.choice("'unrouted'", &entry.value, &UNROUTED));
     let refuses_unrouted = refuses_unrouted.unwrap_or(false);
-    let database = folder.join(database);
     let is_public = get("public_url").is_some();
     let users = get("users").map(|entry| users::users(checker, entry, users_read));
     let sign_in = SignIn {
@@ -197,6 +200,21 @@ pub(in crate::config) fn names(checker: &mut Checker<'_>, what: &str, node: &Nod
         }
     }
     found
+}
+
+fn database(checker: &mut Checker<'_>, node: &Node<'_>) -> Option<DatabaseAddress> {
+    let what = "the database";
+    let (written, _) = checker.scalar(what, node)?;
+    checker.no_password(what, node.place, written)?;
+    let text = checker.setting(what, node)?;
+    match DatabaseAddress::parse(&text) {
+        Ok(address) => Some(address),
+        Err(why) => {
+            let mend = "write a path, or `postgres://USER:${env:PASSWORD}@HOST:5432/DATABASE`";
+            checker.report(Diagnostic::new(node.place, format!("the database's address is none: {why}")).help(mend));
+            None
+        }
+    }
 }
 
 fn listen(checker: &mut Checker<'_>, node: &Node<'_>) -> Option<SocketAddr> {

@@ -31,7 +31,7 @@ pub(in crate::config) fn named(root: &Node<'_>) -> (String, Vec<String>) {
     let folder = section.get("folder").and_then(text).unwrap_or_else(|| {
         // One that is only known where it is resolved may be another tomorrow.
         let database = root.get("serin").and_then(|serin| text(serin.get("database")?));
-        let database = database.filter(|path| !path.contains('$')).unwrap_or_default();
+        let database = database.filter(|path| !path.contains('$') && !path.contains("://")).unwrap_or_default();
         Path::new(&database).with_file_name(FOLDER_DEFAULT).display().to_string()
     });
     let sources = section.get("from").into_iter().flat_map(Node::items).filter_map(|source| text(source.get("id")?));

@@ -12,9 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection};
+use sqlx::{ConnectOptions, SqliteConnection};
 
 use crate::store::file::schema;
+use crate::store::sql::connection::{Connection, Via};
+use crate::store::sql::statement::{assembled, query};
 use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 
@@ -85,9 +87,9 @@ pub(in crate::store) async fn look(connection: &mut SqliteConnection) -> Result<
 
 async fn look_on(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     for table in FIRST {
-        let known = sqlx::query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1").bind(*table);
+        let known = query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = $1").bind(*table);
         if known.fetch_optional(&mut *connection).await?.is_some() {
-            faults(connection, &format!("PRAGMA quick_check('{table}')")).await?;
+            faults(&mut *connection, &format!("PRAGMA quick_check('{table}')")).await?;
         }
     }
     faults(connection, "PRAGMA quick_check").await
@@ -99,7 +101,7 @@ async fn look_on(connection: &mut SqliteConnection) -> Result<(), StoreError> {
 /// [`StoreError::Damaged`] with what is wrong, [`StoreError::Unreadable`] where it is no Serin's or a newer one's.
 pub(in crate::store) async fn look_whole(path: &Path) -> Result<Contents, StoreError> {
     let options = schema::connecting(path).read_only(true).immutable(true);
-    let mut connection = options.disable_statement_logging().connect().await?;
+    let mut connection = Connection::Sqlite(options.disable_statement_logging().connect().await?);
     let found = async {
         faults(&mut connection, "PRAGMA integrity_check").await?;
         contents(&mut connection).await
@@ -110,9 +112,9 @@ pub(in crate::store) async fn look_whole(path: &Path) -> Result<Contents, StoreE
 }
 
 /// What an open database holds.
-async fn contents(connection: &mut SqliteConnection) -> Result<Contents, StoreError> {
+async fn contents(connection: &mut Connection) -> Result<Contents, StoreError> {
     let schema = schema::version(connection).await?;
-    let row = sqlx::query(
+    let row = query(
         "SELECT (SELECT COUNT(*) FROM monitors WHERE removed_at IS NULL), (SELECT COUNT(*) FROM incidents), \
          (SELECT COUNT(*) FROM incidents WHERE resolved_at IS NULL), (SELECT MAX(started_at) FROM beats)",
     )
@@ -120,16 +122,16 @@ async fn contents(connection: &mut SqliteConnection) -> Result<Contents, StoreEr
     .await?;
     Ok(Contents {
         schema,
-        monitors: row.try_get::<i64, _>(0)?.unsigned_abs(),
-        incidents: row.try_get::<i64, _>(1)?.unsigned_abs(),
-        open: row.try_get::<i64, _>(2)?.unsigned_abs(),
-        last_beat: row.try_get::<Option<i64>, _>(3)?.map(timestamp_from).transpose()?,
+        monitors: row.try_get::<i64>(0)?.unsigned_abs(),
+        incidents: row.try_get::<i64>(1)?.unsigned_abs(),
+        open: row.try_get::<i64>(2)?.unsigned_abs(),
+        last_beat: row.try_get::<Option<i64>>(3)?.map(timestamp_from).transpose()?,
     })
 }
 
 /// Runs one of SQLite's checks; what it finds becomes an error like any other damage.
-async fn faults(connection: &mut SqliteConnection, check: &str) -> Result<(), StoreError> {
-    let rows = sqlx::query(AssertSqlSafe(check.to_owned())).fetch_all(connection).await?;
+async fn faults(connection: impl Into<Via<'_>>, check: &str) -> Result<(), StoreError> {
+    let rows = assembled(check.into()).fetch_all(connection).await?;
     let mut named = Vec::new();
     for row in &rows {
         let text: String = row.try_get(0)?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod private;
 pub(crate) mod held;
+pub(in crate::store) mod home;
 pub(in crate::store) mod schema;
 pub(crate) mod readers;
 pub(crate) mod integrity;

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use sqlx::sqlite::SqlitePool;
-
+use crate::store::sql::connection::Pool;
 use crate::store::values::beat_rows::BeatRows;
 
 /// Whatever is only read of the database. The handle that also writes has it inside, so each question stands once.
 #[derive(Debug, Clone)]
 pub struct Readers {
-    pub(in crate::store) readers: SqlitePool,
+    pub(in crate::store) readers: Pool,
     /// Where the rows of each monitor's beats stand.
     pub(in crate::store) rows: Arc<BeatRows>,
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::sqlite::{
-    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
-use sqlx::{AssertSqlSafe, ConnectOptions, Row, SqlSafeStr, SqliteConnection};
+use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
 
 use crate::store::file::held::DatabaseLock;
+use crate::store::sql::connection::{Connection, Pool};
+use crate::store::sql::statement::{assembled, query};
 use crate::store::values::error::OpenError;
 use crate::store::values::error::StoreError;
 
@@ -87,28 +87,25 @@ pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection
 }
 
 /// Caps the file at so many pages; as long as the connection lasts.
-pub(in crate::store) async fn limit_pages(connection: &mut SqliteConnection, pages: u32) -> Result<(), sqlx::Error> {
-    sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"))).execute(connection).await?;
+pub(in crate::store) async fn limit_pages(connection: &mut Connection, pages: u32) -> Result<(), sqlx::Error> {
+    assembled(format!("PRAGMA max_page_count = {pages}").into()).execute(connection).await?;
     Ok(())
 }
 
 /// Connections that read, opened as they are needed; they cannot write.
-pub(in crate::store) async fn readers(database: &Path) -> Result<SqlitePool, StoreError> {
-    Ok(pool().connect_with(reading(database)).await?)
+pub(in crate::store) async fn readers(database: &Path) -> Result<Pool, StoreError> {
+    Ok(Pool::Sqlite(pool().connect_with(reading(database)).await?))
 }
 
 /// The same, all opened at once and for good: where the file is taken away, they go on reading the one that is open, and
 /// none is opened on what stands in its place.
-pub(in crate::store) async fn lasting_readers(
-    database: &Path,
-    place: Arc<DatabaseLock>,
-) -> Result<SqlitePool, StoreError> {
+pub(in crate::store) async fn lasting_readers(database: &Path, place: Arc<DatabaseLock>) -> Result<Pool, StoreError> {
     let pool = pool().min_connections(READERS_MAX).idle_timeout(None).max_lifetime(None);
     let pool = pool.after_connect(move |_, _| {
         let looked = place.look();
         Box::pin(async move { looked.map_err(|error| sqlx::Error::Io(io::Error::other(error.to_string()))) })
     });
-    Ok(pool.connect_with(reading(database)).await?)
+    Ok(Pool::Sqlite(pool.connect_with(reading(database)).await?))
 }
 
 fn pool() -> SqlitePoolOptions {
@@ -152,14 +149,13 @@ pub(in crate::store) fn newest() -> i64 {
 ///
 /// # Errors
 /// [`StoreError::Unreadable`] where no Serin, or a newer one, made them.
-pub(in crate::store) async fn version(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
-    let table = sqlx::query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'");
+pub(in crate::store) async fn version(connection: &mut Connection) -> Result<i64, StoreError> {
+    let table = query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'");
     if table.fetch_optional(&mut *connection).await?.is_none() {
         return Err(StoreError::Unreadable("it is no database of Serin's".to_owned()));
     }
-    let applied = sqlx::query("SELECT version, checksum, success FROM _sqlx_migrations ORDER BY version")
-        .fetch_all(connection)
-        .await?;
+    let applied =
+        query("SELECT version, checksum, success FROM _sqlx_migrations ORDER BY version").fetch_all(connection).await?;
     let known = steps();
     let mut newest = 0;
     for row in &applied {

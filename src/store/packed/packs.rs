@@ -4,15 +4,16 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::monitor::MonitorId;
 use crate::store::packed::pack::answer::{PackedAnswer, answer_from};
 use crate::store::packed::pack::hour::{self, Hour};
 use crate::store::packed::pack::numbers::Meanings;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::numbers;
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::LOCAL;
 use crate::store::values::column::timestamp_from;
-use crate::store::values::dialect::numbers;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 
@@ -65,14 +66,11 @@ fn first_of(at: DateTime<Utc>, length_s: i64) -> DateTime<Utc> {
 }
 
 /// The number of a monitor's packs; a monitor without one gets one.
-pub(in crate::store) async fn number_of(
-    connection: &mut SqliteConnection,
-    monitor: &MonitorId,
-) -> Result<i64, StoreError> {
+pub(in crate::store) async fn number_of(connection: &mut Connection, monitor: &MonitorId) -> Result<i64, StoreError> {
     if let Some(number) = known_number_of(connection, monitor).await? {
         return Ok(number);
     }
-    let row = sqlx::query("INSERT INTO pack_owners (monitor, location) VALUES ($1, $2) RETURNING number")
+    let row = query("INSERT INTO pack_owners (monitor, location) VALUES ($1, $2) RETURNING number")
         .bind(monitor.as_str())
         .bind(LOCAL)
         .fetch_one(connection)
@@ -82,10 +80,10 @@ pub(in crate::store) async fn number_of(
 
 /// The number of a monitor's packs, where it has any.
 pub(in crate::store) async fn known_number_of(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     monitor: &MonitorId,
 ) -> Result<Option<i64>, StoreError> {
-    let row = sqlx::query("SELECT number FROM pack_owners WHERE monitor = $1 AND location = $2")
+    let row = query("SELECT number FROM pack_owners WHERE monitor = $1 AND location = $2")
         .bind(monitor.as_str())
         .bind(LOCAL)
         .fetch_optional(connection)
@@ -95,18 +93,18 @@ pub(in crate::store) async fn known_number_of(
 
 /// The number of an answer that comes often; one without gets one.
 pub(in crate::store) async fn number_of_answer(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     list: i64,
     bytes: &[u8],
     day: i64,
 ) -> Result<i64, StoreError> {
-    let known = sqlx::query("SELECT id, used_until FROM answers WHERE list = $1 AND data = $2")
+    let known = query("SELECT id, used_until FROM answers WHERE list = $1 AND data = $2")
         .bind(list)
         .bind(bytes)
         .fetch_optional(&mut *connection)
         .await?;
     let Some(known) = known else {
-        let row = sqlx::query("INSERT INTO answers (list, data, used_until) VALUES ($1, $2, $3) RETURNING id")
+        let row = query("INSERT INTO answers (list, data, used_until) VALUES ($1, $2, $3) RETURNING id")
             .bind(list)
             .bind(bytes)
             .bind(day)
@@ -115,24 +113,20 @@ pub(in crate::store) async fn number_of_answer(
         return Ok(row.try_get(0)?);
     };
     let number: i64 = known.try_get(0)?;
-    if known.try_get::<i64, _>(1)? < day {
-        sqlx::query("UPDATE answers SET used_until = $2 WHERE id = $1")
-            .bind(number)
-            .bind(day)
-            .execute(connection)
-            .await?;
+    if known.try_get::<i64>(1)? < day {
+        query("UPDATE answers SET used_until = $2 WHERE id = $1").bind(number).bind(day).execute(connection).await?;
     }
     Ok(number)
 }
 
 /// Notes that packs of a day name these lists.
 pub(in crate::store) async fn lists_used(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     day: i64,
     lists: &[i64],
 ) -> Result<(), StoreError> {
     let lists: HashSet<i64> = lists.iter().copied().collect();
-    sqlx::query(concat!(
+    query(concat!(
         "UPDATE ranked_lists SET used_until = $1, doomed_at = NULL WHERE used_until < $1 \
          AND id IN ",
         numbers!("$2")
@@ -146,11 +140,11 @@ pub(in crate::store) async fn lists_used(
 
 /// The beats of a pack, whole; none where there is no pack.
 pub(in crate::store) async fn beats_of(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     owner: i64,
     hour: DateTime<Utc>,
 ) -> Result<Vec<PastBeat>, StoreError> {
-    let row = sqlx::query("SELECT data FROM beat_packs WHERE slot = $1")
+    let row = query("SELECT data FROM beat_packs WHERE slot = $1")
         .bind(slot(hour_number(hour), owner))
         .fetch_optional(&mut *connection)
         .await?;
@@ -168,16 +162,16 @@ pub(in crate::store) fn read(at: DateTime<Utc>, data: &[u8]) -> Result<Hour, Sto
 
 /// Learns what the numbers of packs stand for, as far as that is not known yet: two queries, however many there are.
 pub(in crate::store) async fn learn(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     hours: &[Hour],
     meanings: &mut Meanings,
 ) -> Result<(), StoreError> {
     let canaries = hours.iter().flat_map(|hour| &hour.canaries).copied();
     let canaries: BTreeSet<i64> = canaries.filter(|number| !meanings.canaries.contains_key(number)).collect();
     if !canaries.is_empty() {
-        let rows = sqlx::query(concat!("SELECT id, name FROM canary_names WHERE id IN ", numbers!("$1")));
+        let rows = query(concat!("SELECT id, name FROM canary_names WHERE id IN ", numbers!("$1")));
         for row in rows.bind(serde_json::json!(canaries).to_string()).fetch_all(&mut *connection).await? {
-            meanings.canaries.insert(row.try_get(0)?, Arc::from(row.try_get::<&str, _>(1)?));
+            meanings.canaries.insert(row.try_get(0)?, Arc::from(row.try_get::<&str>(1)?));
         }
     }
     let answers = hours.iter().flat_map(|hour| &hour.answers).filter_map(|entry| match entry {
@@ -186,7 +180,7 @@ pub(in crate::store) async fn learn(
     });
     let answers: BTreeSet<i64> = answers.filter(|number| !meanings.answers.contains_key(number)).collect();
     if !answers.is_empty() {
-        let rows = sqlx::query(concat!("SELECT id, data FROM answers WHERE id IN ", numbers!("$1")));
+        let rows = query(concat!("SELECT id, data FROM answers WHERE id IN ", numbers!("$1")));
         for row in rows.bind(serde_json::json!(answers).to_string()).fetch_all(&mut *connection).await? {
             let answer = answer_from(row.try_get(1)?).map_err(|error| damaged("an answer", &error))?;
             meanings.answers.insert(row.try_get(0)?, answer);

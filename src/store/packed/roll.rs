@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::{Availability, Covered};
 use crate::domain::quality::answers::Answers;
@@ -13,6 +12,8 @@ use crate::store::packed::pack::heat;
 use crate::store::packed::packs::{self, DAY_HOURS, damaged, slot};
 use crate::store::packed::sealing;
 use crate::store::packed::slices;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::statement::query;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 
@@ -82,11 +83,11 @@ impl Counting {
     }
 }
 
-pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[DayRow]) -> Result<(), StoreError> {
+pub(in crate::store) async fn keep(connection: &mut Connection, rows: &[DayRow]) -> Result<(), StoreError> {
     for row in rows {
         let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let seconds = |time: Duration| count(time.as_secs());
-        sqlx::query(
+        query(
             "INSERT INTO days (slot, up, down, unknown, maintenance, latencies, hours, asked, right_answers) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (slot) DO UPDATE SET up = excluded.up, \
              down = excluded.down, unknown = excluded.unknown, maintenance = excluded.maintenance, \
@@ -109,11 +110,8 @@ pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[Da
 }
 
 /// See [`crate::store::Store::rolled`].
-pub(in crate::store) async fn rolled(
-    connection: &mut SqliteConnection,
-    until: DateTime<Utc>,
-) -> Result<(), StoreError> {
-    sqlx::query("UPDATE sealing SET rolled_until = $1 WHERE rolled_until < $1")
+pub(in crate::store) async fn rolled(connection: &mut Connection, until: DateTime<Utc>) -> Result<(), StoreError> {
+    query("UPDATE sealing SET rolled_until = $1 WHERE rolled_until < $1")
         .bind(until.timestamp_micros())
         .execute(connection)
         .await?;
@@ -122,7 +120,7 @@ pub(in crate::store) async fn rolled(
 
 /// Makes the row of a day again, where the day has been rolled up already: a late beat joined one of its packs.
 pub(in crate::store) async fn roll_again(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     owner: i64,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
@@ -136,7 +134,7 @@ pub(in crate::store) async fn roll_again(
 
 /// The row of a day; none where it has no packs.
 pub(in crate::store) async fn rolled_up(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     owner: i64,
     day: DateTime<Utc>,
 ) -> Result<Option<DayRow>, StoreError> {
@@ -144,7 +142,7 @@ pub(in crate::store) async fn rolled_up(
     let (mut counting, mut is_empty) = (Counting::default(), true);
     // The last hour of the day before covers the time until this day's first beat.
     for hour in first - 1..first + DAY_HOURS {
-        let row = sqlx::query("SELECT data FROM beat_packs WHERE slot = $1")
+        let row = query("SELECT data FROM beat_packs WHERE slot = $1")
             .bind(slot(hour, owner))
             .fetch_optional(&mut *connection)
             .await?;

@@ -1,10 +1,11 @@
 //! How far the past is sealed: shard by shard, since each is watched by one machine at a time and goes on at its own pace.
 
 use chrono::{DateTime, Utc};
-use sqlx::SqliteConnection;
 
 use crate::domain::monitor::MonitorId;
 use crate::domain::shard::{Shard, Shards};
+use crate::store::sql::connection::Connection;
+use crate::store::sql::statement::query;
 use crate::store::values::column::timestamp;
 use crate::store::values::error::StoreError;
 
@@ -94,6 +95,12 @@ impl Begun {
         }
     }
 
+    /// As far as either says.
+    pub(in crate::store) fn join(&mut self, other: &Self) {
+        self.until.iter_mut().zip(&other.until).for_each(|(until, other)| *until = (*until).max(*other));
+        self.last = self.last.max(other.last);
+    }
+
     /// Whether a beat that is written now comes when its hour is begun already.
     pub(in crate::store) fn is_late(&self, monitor: &MonitorId, started_at: DateTime<Utc>) -> bool {
         started_at < self.last && started_at < self.until[usize::from(Shard::of(monitor.as_str()).number())]
@@ -101,8 +108,8 @@ impl Begun {
 }
 
 /// How far the janitor is.
-pub(in crate::store) async fn sealing(connection: &mut SqliteConnection) -> Result<Sealing, StoreError> {
-    let rows = sqlx::query("SELECT begun_until, sealed_until FROM shards ORDER BY shard");
+pub(in crate::store) async fn sealing(connection: &mut Connection) -> Result<Sealing, StoreError> {
+    let rows = query("SELECT begun_until, sealed_until FROM shards ORDER BY shard");
     let rows = rows.fetch_all(&mut *connection).await?;
     let shards = rows
         .iter()
@@ -112,17 +119,17 @@ pub(in crate::store) async fn sealing(connection: &mut SqliteConnection) -> Resu
     let (Some(first_sealed), Some(last_sealed), 256) = (sealed().min(), sealed().max(), shards.len()) else {
         return Err(StoreError::Unreadable(format!("{} shards of 256", shards.len())));
     };
-    let row = sqlx::query("SELECT swept_until, rolled_until FROM sealing").fetch_one(connection).await?;
+    let row = query("SELECT swept_until, rolled_until FROM sealing").fetch_one(connection).await?;
     let (swept_until, rolled_until) = (timestamp(&row, 0)?, timestamp(&row, 1)?);
     Ok(Sealing { shards, first_sealed, last_sealed, swept_until, rolled_until })
 }
 
 /// Before this packs are the truth for a monitor.
 pub(in crate::store) async fn sealed_until(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     monitor: &MonitorId,
 ) -> Result<DateTime<Utc>, StoreError> {
-    let row = sqlx::query("SELECT sealed_until FROM shards WHERE shard = $1")
+    let row = query("SELECT sealed_until FROM shards WHERE shard = $1")
         .bind(Shard::of(monitor.as_str()).number())
         .fetch_one(connection)
         .await?;
@@ -130,7 +137,7 @@ pub(in crate::store) async fn sealed_until(
 }
 
 /// Before this every day has its row.
-pub(in crate::store) async fn rolled_until(connection: &mut SqliteConnection) -> Result<DateTime<Utc>, StoreError> {
-    let row = sqlx::query("SELECT rolled_until FROM sealing").fetch_one(connection).await?;
+pub(in crate::store) async fn rolled_until(connection: &mut Connection) -> Result<DateTime<Utc>, StoreError> {
+    let row = query("SELECT rolled_until FROM sealing").fetch_one(connection).await?;
     timestamp(&row, 0)
 }

@@ -1,10 +1,9 @@
 //! What people asked for and nobody has done yet.
 
-use sqlx::Row;
-
 use crate::domain::action::{Action, Asked};
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
+use crate::store::sql::statement::query;
 use crate::store::values::column::timestamp;
 use crate::store::values::error::StoreError;
 
@@ -14,9 +13,8 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn waiting_actions(&self) -> Result<Vec<Action>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT id, at, actor, action, subject, monitor FROM actions WHERE applied_at IS NULL ORDER BY id",
-        );
+        let rows =
+            query("SELECT id, at, actor, action, subject, monitor FROM actions WHERE applied_at IS NULL ORDER BY id");
         let mut waiting = Vec::new();
         for row in &rows.fetch_all(&self.readers).await? {
             let Some(asked) = Asked::of(row.try_get(3)?, row.try_get(4)?) else { continue };

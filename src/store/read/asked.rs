@@ -5,14 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::answer::Turn;
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::packed::pack::answer::PackedAnswer;
 use crate::store::read::history::{PastCounts, remembered};
-use crate::store::values::dialect::numbers;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::numbers;
+use crate::store::sql::statement::query;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::{AskShape, PastAsk, PastBeat};
 
@@ -122,17 +123,17 @@ fn lines(beat: &PastBeat) -> impl Iterator<Item = AskedLine> {
 }
 
 /// Learns what the numbers stand for: canaries' names in one query, answers' lists in another.
-async fn named(connection: &mut SqliteConnection, asks: Vec<Numbered>) -> Result<Vec<AskedLine>, StoreError> {
+async fn named(connection: &mut Connection, asks: Vec<Numbered>) -> Result<Vec<AskedLine>, StoreError> {
     let canaries: HashSet<i64> = asks.iter().map(|ask| ask.canary).collect();
-    let rows = sqlx::query(concat!("SELECT id, name FROM canary_names WHERE id IN ", numbers!("$1")))
+    let rows = query(concat!("SELECT id, name FROM canary_names WHERE id IN ", numbers!("$1")))
         .bind(serde_json::json!(canaries).to_string())
         .fetch_all(&mut *connection)
         .await?;
-    let names = rows.iter().map(|row| Ok((row.try_get(0)?, Arc::from(row.try_get::<&str, _>(1)?))));
+    let names = rows.iter().map(|row| Ok((row.try_get(0)?, Arc::from(row.try_get::<&str>(1)?))));
     let names: HashMap<i64, Arc<str>> = names.collect::<Result<_, StoreError>>()?;
     let of_answer = |ask: &Numbered| if let NumberedList::OfAnswer(number) = ask.list { Some(number) } else { None };
     let answers: HashSet<i64> = asks.iter().filter_map(of_answer).collect();
-    let rows = sqlx::query(concat!("SELECT id, list FROM answers WHERE id IN ", numbers!("$1")))
+    let rows = query(concat!("SELECT id, list FROM answers WHERE id IN ", numbers!("$1")))
         .bind(serde_json::json!(answers).to_string())
         .fetch_all(&mut *connection)
         .await?;

@@ -1,11 +1,11 @@
 //! What of the outbox still waits, and which receivers do not keep up.
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::paging::delivery::FALLBACK_AFTER;
 use crate::store::file::readers::Readers;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{timestamp, timestamp_from};
 use crate::store::values::error::StoreError;
 
@@ -60,11 +60,11 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn backlog(&self, now: DateTime<Utc>) -> Result<Backlog, StoreError> {
-        let waiting = sqlx::query("SELECT COUNT(*), MIN(promised_at) FROM deliveries WHERE state = 'pending'")
+        let waiting = query("SELECT COUNT(*), MIN(promised_at) FROM deliveries WHERE state = 'pending'")
             .fetch_one(&self.readers)
             .await?;
         // A drill that nobody took is the answer to a question, and no message that was lost.
-        let dead: i64 = sqlx::query(
+        let dead: i64 = query(
             "SELECT COUNT(*) FROM deliveries d WHERE state = 'dead' AND NOT EXISTS (SELECT 1 FROM notifications n \
              WHERE n.id = d.notification AND n.event IN ('drill', 'drill.over'))",
         )
@@ -72,15 +72,15 @@ impl Readers {
         .await?
         .try_get(0)?;
         Ok(Backlog {
-            pending: waiting.try_get::<i64, _>(0)?.unsigned_abs(),
-            oldest: waiting.try_get::<Option<i64>, _>(1)?.map(timestamp_from).transpose()?,
+            pending: waiting.try_get::<i64>(0)?.unsigned_abs(),
+            oldest: waiting.try_get::<Option<i64>>(1)?.map(timestamp_from).transpose()?,
             dead: dead.unsigned_abs(),
             behind: self.behind(now).await?,
         })
     }
 
     async fn behind(&self, now: DateTime<Utc>) -> Result<Vec<Behind>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT receiver, COUNT(*), MIN(promised_at) AS since, \
              COALESCE((SELECT a.note FROM attempts a WHERE a.delivery = (SELECT t.id FROM deliveries t \
              WHERE t.state = 'pending' AND t.receiver = d.receiver ORDER BY t.tries DESC LIMIT 1) \
@@ -94,7 +94,7 @@ impl Readers {
         .bind(BEHIND_MAX)
         .fetch_all(&self.readers)
         .await?;
-        let behind = |row: &SqliteRow| {
+        let behind = |row: &Row| {
             let waiting: i64 = row.try_get(1)?;
             let (receiver, since, why) = (row.try_get(0)?, timestamp(row, 2)?, row.try_get(3)?);
             Ok(Behind { receiver, waiting: waiting.unsigned_abs(), since, why, is_drill: row.try_get(4)? })

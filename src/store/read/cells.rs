@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::cell::Cell;
 use crate::domain::monitor::MonitorId;
@@ -12,8 +11,10 @@ use crate::domain::quality::answers::Answers;
 use crate::store::file::readers::Readers;
 use crate::store::packed::packs::{self, from_slot};
 use crate::store::packed::sealing;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::{number_rows, texts};
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::LOCAL;
-use crate::store::values::dialect::{number_rows, texts};
 use crate::store::values::error::StoreError;
 
 /// Monitors that are read at once; a page of a list has a hundred. What is beyond is left out.
@@ -28,13 +29,13 @@ const DAYS: &str = concat!(
     "WITH RECURSIVE days_asked (d) AS (VALUES (CAST($1 AS BIGINT)) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
      SELECT slot, up, down, maintenance, unknown, COALESCE(asked, 0), COALESCE(right_answers, 0) FROM days_asked CROSS JOIN ",
     number_rows!("$3"),
-    " AS owner CROSS JOIN days WHERE slot = (d << 32) | owner.value"
+    " AS owner CROSS JOIN days WHERE slot = (d << 32) | owner.value ORDER BY slot"
 );
 const PACKS: &str = concat!(
     "WITH RECURSIVE hours (h) AS (VALUES (CAST($1 AS BIGINT)) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
      SELECT slot, data FROM hours CROSS JOIN ",
     number_rows!("$3"),
-    " AS owner CROSS JOIN beat_packs WHERE slot = (h << 32) | owner.value"
+    " AS owner CROSS JOIN beat_packs WHERE slot = (h << 32) | owner.value ORDER BY slot"
 );
 
 impl Readers {
@@ -57,11 +58,11 @@ impl Readers {
         if last < first || owners.is_empty() {
             return Ok(found);
         }
-        let rows = sqlx::query(DAYS).bind(first).bind(last).bind(numbers(&owners)).fetch_all(&mut *reading).await?;
+        let rows = query(DAYS).bind(first).bind(last).bind(numbers(&owners)).fetch_all(&mut reading).await?;
         for row in rows {
             let (day, owner) = from_slot(row.try_get(0)?);
             let Some(monitor) = owners.get(&owner) else { continue };
-            let count = |index| row.try_get::<i64, _>(index).map(|n| u32::try_from(n).unwrap_or_default());
+            let count = |index| row.try_get::<i64>(index).map(|n| u32::try_from(n).unwrap_or_default());
             let cell = Cell {
                 up_s: count(1)?,
                 down_s: count(2)?,
@@ -96,7 +97,7 @@ impl Readers {
         if last < first || owners.is_empty() {
             return Ok(found);
         }
-        let rows = sqlx::query(PACKS).bind(first).bind(last).bind(numbers(&owners)).fetch_all(&mut *reading).await?;
+        let rows = query(PACKS).bind(first).bind(last).bind(numbers(&owners)).fetch_all(&mut reading).await?;
         for row in rows {
             let (hour, owner) = from_slot(row.try_get(0)?);
             let Some(monitor) = owners.get(&owner) else { continue };
@@ -115,12 +116,9 @@ impl Readers {
 }
 
 /// The numbers of the monitors that have packs.
-async fn owners(
-    connection: &mut SqliteConnection,
-    monitors: &[MonitorId],
-) -> Result<HashMap<i64, MonitorId>, StoreError> {
+async fn owners(connection: &mut Connection, monitors: &[MonitorId]) -> Result<HashMap<i64, MonitorId>, StoreError> {
     let ids: Vec<&str> = monitors.iter().take(MONITORS_MAX).map(MonitorId::as_str).collect();
-    let rows = sqlx::query(concat!(
+    let rows = query(concat!(
         "SELECT number, monitor FROM pack_owners \
          WHERE location = $1 AND monitor IN ",
         texts!("$2")

@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::monitor::MonitorId;
 use crate::domain::paging::hold::HoldKind;
 use crate::domain::paging::notification::Event;
 use crate::store::file::readers::Readers;
+use crate::store::sql::dialect::texts;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::timestamp;
-use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 
 /// What is kept of a text that was answered.
@@ -38,13 +38,13 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn texts(&self, names: &[&str]) -> Result<HashMap<String, TextKept>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT s.name, t.bytes, t.begins FROM sources s JOIN texts t ON t.source = s.id \
              WHERE s.name IN ",
             texts!("$1")
         ));
         let rows = rows.bind(serde_json::json!(names).to_string()).fetch_all(&self.readers).await?;
-        let text = |row: &SqliteRow| {
+        let text = |row: &Row| {
             let bytes: i64 = row.try_get(1)?;
             Ok((row.try_get(0)?, TextKept { bytes: bytes.unsigned_abs(), begins: row.try_get(2)? }))
         };
@@ -56,7 +56,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn locks_in_force(&self) -> Result<HashMap<i64, String>, StoreError> {
-        let rows = sqlx::query("SELECT number, hash FROM locks").fetch_all(&self.readers).await?;
+        let rows = query("SELECT number, hash FROM locks").fetch_all(&self.readers).await?;
         rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
     }
 
@@ -66,7 +66,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn told_first(&self, since: DateTime<Utc>) -> Result<HashMap<String, DateTime<Utc>>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT n.incident, MIN(n.at) FROM incidents i JOIN notifications n ON n.incident = i.id \
              WHERE i.opened_at >= $1 AND EXISTS (SELECT 1 FROM deliveries d WHERE d.notification = n.id) \
              GROUP BY n.incident",
@@ -80,7 +80,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn kept_quiet_by_windows(&self, since: DateTime<Utc>) -> Result<HashSet<String>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT DISTINCT h.incident FROM incidents i JOIN holds h ON h.incident = i.id \
              WHERE i.opened_at >= $1 AND h.kind = $2",
         );
@@ -93,7 +93,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn restarts_seen(&self, since: DateTime<Utc>) -> Result<Occurrences, StoreError> {
-        let rows = sqlx::query("SELECT monitor, at FROM notifications WHERE event = $1 AND at >= $2 ORDER BY at");
+        let rows = query("SELECT monitor, at FROM notifications WHERE event = $1 AND at >= $2 ORDER BY at");
         let rows = rows.bind(Event::ServerRestarted.slug()).bind(since.timestamp_micros());
         by_monitor(&rows.fetch_all(&self.readers).await?)
     }
@@ -103,7 +103,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn acceptances(&self, since: DateTime<Utc>) -> Result<Occurrences, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT monitor, from_at FROM monitor_tools WHERE accepted_by <> $1 AND from_at >= $2 ORDER BY from_at",
         );
         let rows = rows.bind(FIRST_STABLE).bind(since.timestamp_micros());
@@ -114,7 +114,7 @@ impl Readers {
 /// When something happened, by monitor.
 pub(crate) type Occurrences = HashMap<MonitorId, Vec<DateTime<Utc>>>;
 
-fn by_monitor(rows: &[SqliteRow]) -> Result<Occurrences, StoreError> {
+fn by_monitor(rows: &[Row]) -> Result<Occurrences, StoreError> {
     let mut found = Occurrences::new();
     for row in rows {
         found.entry(MonitorId::new(row.try_get(0)?)).or_default().push(timestamp(row, 1)?);

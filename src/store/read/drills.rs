@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::store::file::readers::Readers;
+use crate::store::sql::dialect::text_rows;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{length, timestamp, timestamp_or_none};
-use crate::store::values::dialect::text_rows;
 use crate::store::values::error::StoreError;
 
 /// A receiver whose receipt is awaited.
@@ -71,7 +71,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn known_drills(&self) -> Result<HashMap<String, DateTime<Utc>>, StoreError> {
-        let rows = sqlx::query("SELECT drill, since FROM drills").fetch_all(&self.readers).await?;
+        let rows = query("SELECT drill, since FROM drills").fetch_all(&self.readers).await?;
         rows.iter().map(|row| Ok((row.try_get(0)?, timestamp(row, 1)?))).collect()
     }
 
@@ -80,7 +80,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn awaited_receipts(&self) -> Result<Vec<AwaitedReceipt>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT r.run, COALESCE((SELECT place FROM drill_runs WHERE id = r.run), ''), r.receiver, r.notification, \
              r.timeout_us, EXISTS (SELECT 1 FROM deliveries d WHERE d.notification = r.notification \
              AND d.receiver = r.receiver AND d.state = 'pending') \
@@ -88,7 +88,7 @@ impl Readers {
         )
         .fetch_all(&self.readers)
         .await?;
-        let awaited = |row: &SqliteRow| {
+        let awaited = |row: &Row| {
             Ok(AwaitedReceipt {
                 run: row.try_get(0)?,
                 place: row.try_get(1)?,
@@ -106,7 +106,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn last_drills(&self, receivers: &[&str]) -> Result<HashMap<String, DrillReceipt>, StoreError> {
-        let rows = sqlx::query(receipts!("", "")).bind(serde_json::json!(receivers).to_string());
+        let rows = query(receipts!("", "")).bind(serde_json::json!(receivers).to_string());
         let rows = rows.fetch_all(&self.readers).await?;
         rows.iter().map(receipt).map(|read| read.map(|receipt| (receipt.receiver.clone(), receipt))).collect()
     }
@@ -117,7 +117,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn failed_drills(&self, receivers: &[&str]) -> Result<Vec<DrillReceipt>, StoreError> {
-        let rows = sqlx::query(receipts!(
+        let rows = query(receipts!(
             "AND l.ended_at IS NOT NULL ",
             "WHERE r.took_us IS NULL AND NOT EXISTS (SELECT 1 FROM deliveries d JOIN notifications n \
              ON n.id = d.notification AND n.event = 'drill' WHERE d.receiver = r.receiver \
@@ -128,8 +128,8 @@ impl Readers {
     }
 }
 
-fn receipt(row: &SqliteRow) -> Result<DrillReceipt, StoreError> {
-    let took = match row.try_get::<Option<i64>, _>(4)? {
+fn receipt(row: &Row) -> Result<DrillReceipt, StoreError> {
+    let took = match row.try_get::<Option<i64>>(4)? {
         Some(_) => Some(length(row, 4)?),
         None => None,
     };

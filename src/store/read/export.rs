@@ -3,19 +3,14 @@
 //! Only reading connections, which no write waits for; incidents come as a stream, beats and days by the monitor and
 //! day, so that memory does not grow with the past.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use sqlx::Row;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
-use crate::store::file::schema;
-use crate::store::read::unsealed;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{incident, incidents, timestamp};
 use crate::store::values::error::StoreError;
 
@@ -30,27 +25,9 @@ pub struct Span {
 }
 
 impl Readers {
-    /// Opens a database, in use or not, for reading alone. Beats that come later are read once their hour is sealed.
-    ///
-    /// # Errors
-    /// Where there is none, it cannot be read, or its tables are not of this version.
-    pub async fn beside(path: &Path) -> Result<Self, StoreError> {
-        let readers = schema::readers(path).await?;
-        let mut connection = readers.acquire().await?;
-        let version = schema::version(&mut connection).await?;
-        if version != schema::newest() {
-            let what =
-                format!("its tables are of version {version}, and `serin run` brings them to {}", schema::newest());
-            return Err(StoreError::Unreadable(what));
-        }
-        let rows = Arc::new(unsealed::known_rows(&mut connection).await?);
-        drop(connection);
-        Ok(Self { readers, rows })
-    }
-
     /// Incidents that were opened in the span, the oldest first.
     pub fn incidents_of(&self, span: &Span) -> BoxStream<'_, Result<Incident, StoreError>> {
-        sqlx::query(incidents!(
+        query(incidents!(
             "WHERE (CAST($1 AS TEXT) IS NULL OR monitor = $1) AND opened_at >= $2 AND opened_at < $3 ORDER BY opened_at, id"
         ))
         .bind(span.monitor.as_ref().map(|monitor| monitor.as_str().to_owned()))
@@ -67,7 +44,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn monitors_ever(&self) -> Result<Vec<(MonitorId, DateTime<Utc>)>, StoreError> {
-        let rows = sqlx::query("SELECT id, first_seen FROM monitors ORDER BY id").fetch_all(&self.readers).await?;
+        let rows = query("SELECT id, first_seen FROM monitors ORDER BY id").fetch_all(&self.readers).await?;
         rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp(row, 1)?))).collect()
     }
 }

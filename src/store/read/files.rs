@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
-use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use flate2::read::ZlibDecoder;
-use sqlx::Row;
-use sqlx::sqlite::{SqlitePool, SqliteRow};
 
+use crate::domain::database_address::DatabaseAddress;
 use crate::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles, GoldenPlace};
 use crate::store::file::readers::Readers;
-use crate::store::file::schema;
+use crate::store::read::beside;
+use crate::store::sql::connection::Pool;
+use crate::store::sql::dialect::{number_rows, numbers};
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{timestamp, word};
-use crate::store::values::dialect::{number_rows, numbers};
 use crate::store::values::error::StoreError;
 
 /// Files that were in force that are read, the latest: more were never tried on one month.
@@ -81,21 +82,19 @@ fn unpacked(packed: &[u8]) -> Result<String, StoreError> {
 ///
 /// # Errors
 /// Where the database cannot be read.
-pub(crate) async fn kept_lists_beside(database: &Path) -> Result<Vec<(String, String)>, StoreError> {
-    let readers = schema::readers(database).await?;
+pub(crate) async fn kept_lists_beside(database: &DatabaseAddress) -> Result<Vec<(String, String)>, StoreError> {
+    let readers = beside::readers(database).await?;
     let lists = kept_lists(&readers).await;
     readers.close().await;
     lists
 }
 
-async fn kept_lists(readers: &SqlitePool) -> Result<Vec<(String, String)>, StoreError> {
-    let is_known: i64 =
-        sqlx::query_scalar("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'kept_lists'").fetch_one(readers).await?;
-    if is_known == 0 {
+async fn kept_lists(readers: &Pool) -> Result<Vec<(String, String)>, StoreError> {
+    if !beside::has_table(&mut readers.acquire().await?, "kept_lists").await? {
         return Ok(Vec::new());
     }
-    let rows = sqlx::query("SELECT source, text FROM kept_lists ORDER BY source").fetch_all(readers).await?;
-    let list = |row: &SqliteRow| {
+    let rows = query("SELECT source, text FROM kept_lists ORDER BY source").fetch_all(readers).await?;
+    let list = |row: &Row| {
         let source: String = row.try_get(0).ok()?;
         let text = row.try_get(1).map_err(StoreError::from).and_then(unpacked);
         // One that is broken says nothing of the others.
@@ -124,7 +123,7 @@ impl Readers {
         moments: &[DateTime<Utc>],
     ) -> Result<HashMap<DateTime<Utc>, i64>, StoreError> {
         let micros: Vec<i64> = moments.iter().map(DateTime::timestamp_micros).collect();
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT m.value, (SELECT config FROM config_loads WHERE loaded_at <= m.value \
                  ORDER BY loaded_at DESC, config DESC LIMIT 1) FROM ",
             number_rows!("$1"),
@@ -152,7 +151,7 @@ impl Readers {
         also: &[i64],
     ) -> Result<Vec<FileInForce>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "WITH latest AS (SELECT config, MAX(loaded_at) AS at FROM config_loads WHERE loaded_at <= $1 GROUP BY config), \
              wanted AS (SELECT config FROM (SELECT config FROM latest ORDER BY at DESC, config DESC LIMIT $2) AS last \
              UNION SELECT value FROM ",
@@ -163,32 +162,33 @@ impl Readers {
              ORDER BY l.at DESC, v.number DESC"
         ));
         let also = serde_json::json!(also).to_string();
-        let rows = rows.bind(until.timestamp_micros()).bind(most.min(FILES_MAX)).bind(also).fetch_all(&mut *reading);
+        let rows = rows.bind(until.timestamp_micros()).bind(most.min(FILES_MAX)).bind(also).fetch_all(&mut reading);
         let rows = rows.await?;
         let mut found: Vec<FileInForce> = rows.iter().map(in_force).collect::<Result<_, StoreError>>()?;
         let places: BTreeMap<i64, usize> = found.iter().map(|file| file.number).zip(0..).collect();
         let numbers = serde_json::json!(places.keys().collect::<Vec<_>>()).to_string();
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT f.config, f.name, f.kind, f.of, t.text FROM config_files f JOIN config_texts t ON t.hash = f.hash \
              WHERE f.config IN ",
             numbers!("$1"),
             " ORDER BY f.config, f.place"
         ));
-        for row in rows.bind(&numbers).fetch_all(&mut *reading).await? {
+        for row in rows.bind(&numbers).fetch_all(&mut reading).await? {
             found[places[&row.try_get(0)?]].packed.push(packed(&row)?);
         }
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT config, named_by, name, place FROM config_golden WHERE config IN ",
-            numbers!("$1")
+            numbers!("$1"),
+            " ORDER BY config, named_by, name"
         ));
-        for row in rows.bind(&numbers).fetch_all(&mut *reading).await? {
+        for row in rows.bind(&numbers).fetch_all(&mut reading).await? {
             found[places[&row.try_get(0)?]].golden.push(golden(&row)?);
         }
         Ok(found)
     }
 }
 
-fn in_force(row: &SqliteRow) -> Result<FileInForce, StoreError> {
+fn in_force(row: &Row) -> Result<FileInForce, StoreError> {
     Ok(FileInForce {
         number: row.try_get(0)?,
         hash: row.try_get(1)?,
@@ -201,7 +201,7 @@ fn in_force(row: &SqliteRow) -> Result<FileInForce, StoreError> {
     })
 }
 
-fn packed(row: &SqliteRow) -> Result<PackedFile, StoreError> {
+fn packed(row: &Row) -> Result<PackedFile, StoreError> {
     let of: &str = row.try_get(3)?;
     Ok(PackedFile {
         name: row.try_get(1)?,
@@ -211,7 +211,7 @@ fn packed(row: &SqliteRow) -> Result<PackedFile, StoreError> {
     })
 }
 
-fn golden(row: &SqliteRow) -> Result<GoldenPlace, StoreError> {
-    let place = |index| row.try_get::<i64, _>(index).map(|place| usize::try_from(place).unwrap_or_default());
+fn golden(row: &Row) -> Result<GoldenPlace, StoreError> {
+    let place = |index| row.try_get::<i64>(index).map(|place| usize::try_from(place).unwrap_or_default());
     Ok(GoldenPlace { by: place(1)?, name: row.try_get(2)?, place: place(3)? })
 }

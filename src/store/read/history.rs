@@ -7,8 +7,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::Covered;
 use crate::domain::monitor::MonitorId;
@@ -23,8 +21,11 @@ use crate::store::packed::sealing;
 use crate::store::packed::slices;
 use crate::store::packed::slices::{LatencySlice, Sliced, joined};
 use crate::store::read::unsealed;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::numbers;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{length, timestamp};
-use crate::store::values::dialect::numbers;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 
@@ -186,7 +187,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn first_seen(&self, monitor: &MonitorId) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let row = sqlx::query("SELECT first_seen FROM monitors WHERE id = $1")
+        let row = query("SELECT first_seen FROM monitors WHERE id = $1")
             .bind(monitor.as_str())
             .fetch_optional(&self.readers)
             .await?;
@@ -198,7 +199,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn lists(&self, numbers: &[i64]) -> Result<HashMap<i64, Vec<String>>, StoreError> {
-        let rows = sqlx::query(concat!("SELECT id, sources FROM ranked_lists WHERE id IN ", numbers!("$1")))
+        let rows = query(concat!("SELECT id, sources FROM ranked_lists WHERE id IN ", numbers!("$1")))
             .bind(serde_json::json!(numbers).to_string())
             .fetch_all(&self.readers)
             .await?;
@@ -209,7 +210,7 @@ impl Readers {
         });
         let lists: Vec<(i64, Vec<i64>)> = lists.collect::<Result<_, StoreError>>()?;
         let ids: Vec<i64> = lists.iter().flat_map(|(_, ids)| ids).copied().collect();
-        let rows = sqlx::query(concat!("SELECT id, name FROM sources WHERE id IN ", numbers!("$1")))
+        let rows = query(concat!("SELECT id, name FROM sources WHERE id IN ", numbers!("$1")))
             .bind(serde_json::json!(ids).to_string())
             .fetch_all(&self.readers)
             .await?;
@@ -222,7 +223,7 @@ impl Readers {
 
 /// What each hour came to, as [`Readers::hours`].
 async fn hours(
-    reading: &mut SqliteConnection,
+    reading: &mut Connection,
     of: (&MonitorId, &[i64]),
     from: DateTime<Utc>,
     until: DateTime<Utc>,
@@ -248,7 +249,7 @@ struct Rolled {
 
 /// Days between two moments, the oldest first, both edges whole. A day that is being rolled up is not the truth yet.
 async fn rolled(
-    reading: &mut SqliteConnection,
+    reading: &mut Connection,
     monitor: &MonitorId,
     from: DateTime<Utc>,
     until: DateTime<Utc>,
@@ -258,11 +259,11 @@ async fn rolled(
     if last < first {
         return Ok(Vec::new());
     }
-    let rows = sqlx::query(DAYS).bind(first).bind(last).bind(owner).fetch_all(reading).await?;
+    let rows = query(DAYS).bind(first).bind(last).bind(owner).fetch_all(reading).await?;
     rows.iter().map(rolled_day).collect()
 }
 
-fn rolled_day(row: &SqliteRow) -> Result<Rolled, StoreError> {
+fn rolled_day(row: &Row) -> Result<Rolled, StoreError> {
     let at = packs::day_from(row.try_get(0)?)?;
     let seconds = |index| length(row, index).map(|micros| micros * 1_000_000);
     let covered = Covered { up: seconds(1)?, down: seconds(2)?, unknown: seconds(3)?, maintenance: seconds(4)? };
@@ -270,7 +271,7 @@ fn rolled_day(row: &SqliteRow) -> Result<Rolled, StoreError> {
     let hours: Option<&[u8]> = row.try_get(6)?;
     let hours = hours.map(|hours| heat::decode(at, hours)).transpose();
     let hours = hours.map_err(|error| damaged("a day's hours", &error))?;
-    let [asked, right] = [7, 8].map(|index| row.try_get::<Option<i64>, _>(index));
+    let [asked, right] = [7, 8].map(|index| row.try_get::<Option<i64>>(index));
     let counted =
         asked?.zip(right?).and_then(|(asked, right)| Some((u64::try_from(asked).ok()?, u64::try_from(right).ok()?)));
     let answers = counted.map(|(asked, right)| Answers { asked, right });
@@ -307,7 +308,7 @@ impl Pack {
 
 /// Reads of a monitor, whose rows may stand at these microseconds.
 pub(in crate::store::read) async fn remembered(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (monitor, starts): (&MonitorId, &[i64]),
     from: DateTime<Utc>,
     until: DateTime<Utc>,
@@ -326,13 +327,13 @@ pub(in crate::store::read) async fn remembered(
 
 /// Packs of the hours that begin before `until`. A pack of an hour that is being sealed is not the truth yet.
 async fn packs_between(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     owner: i64,
     from: DateTime<Utc>,
     until: DateTime<Utc>,
 ) -> Result<Vec<Pack>, StoreError> {
     let before = hour_number(until - TimeDelta::microseconds(1));
-    let rows = sqlx::query(PACKS).bind(hour_number(from)).bind(before).bind(owner).fetch_all(connection).await?;
+    let rows = query(PACKS).bind(hour_number(from)).bind(before).bind(owner).fetch_all(connection).await?;
     rows.iter().map(|row| Ok(Pack { hour: packs::hour_from(row.try_get(0)?)?, data: row.try_get(1)? })).collect()
 }
 

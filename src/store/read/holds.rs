@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::incident::Incident;
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::tell::Telling;
 use crate::store::file::readers::Readers;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{incident, incidents, timestamp, timestamp_or_none, word};
 use crate::store::values::error::StoreError;
 
@@ -31,17 +31,16 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn tellings(&self) -> Result<HashMap<String, Telling>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let told = sqlx::query(
+        let told = query(
             "SELECT i.id, EXISTS (SELECT 1 FROM deliveries d WHERE d.incident = i.id) FROM incidents i \
              WHERE i.resolved_at IS NULL",
         );
-        let told = told.fetch_all(&mut *reading).await?;
-        let of = |row: &SqliteRow| Ok((row.try_get(0)?, Telling::remembered(row.try_get(1)?, Vec::new())));
+        let told = told.fetch_all(&mut reading).await?;
+        let of = |row: &Row| Ok((row.try_get(0)?, Telling::remembered(row.try_get(1)?, Vec::new())));
         let mut tellings: HashMap<String, Telling> = told.iter().map(of).collect::<Result<_, StoreError>>()?;
-        let rows = sqlx::query(holds!(
-            "JOIN incidents i ON i.id = h.incident WHERE i.resolved_at IS NULL ORDER BY h.since, h.by"
-        ));
-        for row in rows.fetch_all(&mut *reading).await? {
+        let rows =
+            query(holds!("JOIN incidents i ON i.id = h.incident WHERE i.resolved_at IS NULL ORDER BY h.since, h.by"));
+        for row in rows.fetch_all(&mut reading).await? {
             let hold = hold(&row)?;
             if let Some(telling) = tellings.get_mut(&hold.incident) {
                 telling.holds.push(hold);
@@ -55,7 +54,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn holds_of(&self, incident: &str) -> Result<Vec<TellingHold>, StoreError> {
-        let rows = sqlx::query(holds!("WHERE h.incident = $1 ORDER BY h.since DESC, h.by LIMIT $2"));
+        let rows = query(holds!("WHERE h.incident = $1 ORDER BY h.since DESC, h.by LIMIT $2"));
         let rows = rows.bind(incident).bind(SHOWN_MAX).fetch_all(&self.readers).await?;
         rows.iter().map(hold).collect()
     }
@@ -65,7 +64,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn live_holds(&self, now: DateTime<Utc>) -> Result<HashMap<String, TellingHold>, StoreError> {
-        let rows = sqlx::query(holds!(
+        let rows = query(holds!(
             "JOIN incidents i ON i.id = h.incident WHERE i.resolved_at IS NULL AND h.ended_at IS NULL \
              AND (h.until IS NULL OR h.until > $1) ORDER BY h.since DESC, h.by DESC"
         ));
@@ -78,7 +77,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn explained_by(&self, first: &str) -> Result<Vec<Incident>, StoreError> {
-        let rows = sqlx::query(incidents!(
+        let rows = query(incidents!(
             "WHERE id IN (SELECT incident FROM holds WHERE by = $1 AND kind = $2) \
              ORDER BY opened_at DESC, id DESC LIMIT $3"
         ));
@@ -87,7 +86,7 @@ impl Readers {
     }
 }
 
-pub(in crate::store::read) fn hold(row: &SqliteRow) -> Result<TellingHold, StoreError> {
+pub(in crate::store::read) fn hold(row: &Row) -> Result<TellingHold, StoreError> {
     Ok(TellingHold {
         incident: row.try_get(0)?,
         kind: word(row.try_get(1)?, "hold", HoldKind::from_slug)?,

@@ -1,12 +1,12 @@
 //! Keys of the API, and the audit log.
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::api_key::{ApiKey, KEYS_MAX, Role};
 use crate::domain::audit::AuditLine;
 use crate::store::file::readers::Readers;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{timestamp, timestamp_or_none, word};
 use crate::store::values::error::StoreError;
 
@@ -21,7 +21,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn live_keys(&self, now: DateTime<Utc>) -> Result<Vec<ApiKey>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT id, name, hash, role, made_by, made_at, expires_at, ended_at, ended_by FROM api_keys \
              WHERE ended_at IS NULL AND expires_at > $1 ORDER BY id LIMIT $2",
         );
@@ -34,7 +34,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn audit_log(&self, before: Option<&str>) -> Result<Vec<AuditLine>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT id, at, who, source, action, status FROM audit WHERE CAST($1 AS TEXT) IS NULL OR id < $1 ORDER BY id DESC LIMIT $2",
         );
         let rows = rows.bind(before).bind(AUDIT_PAGE).fetch_all(&self.readers).await?;
@@ -42,7 +42,7 @@ impl Readers {
     }
 }
 
-fn key(row: &SqliteRow) -> Result<ApiKey, StoreError> {
+fn key(row: &Row) -> Result<ApiKey, StoreError> {
     let hash: Vec<u8> = row.try_get(2)?;
     let ended_by: Option<String> = row.try_get(8)?;
     Ok(ApiKey {
@@ -57,13 +57,13 @@ fn key(row: &SqliteRow) -> Result<ApiKey, StoreError> {
     })
 }
 
-fn line(row: &SqliteRow) -> Result<AuditLine, StoreError> {
+fn line(row: &Row) -> Result<AuditLine, StoreError> {
     Ok(AuditLine {
         id: row.try_get(0)?,
         at: timestamp(row, 1)?,
         who: row.try_get(2)?,
         source: row.try_get(3)?,
         action: row.try_get(4)?,
-        status: u16::try_from(row.try_get::<i64, _>(5)?).ok().filter(|status| i64::from(*status) != UNANSWERED),
+        status: u16::try_from(row.try_get::<i64>(5)?).ok().filter(|status| i64::from(*status) != UNANSWERED),
     })
 }

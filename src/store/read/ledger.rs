@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::paging::delivery::DeliveryState;
 use crate::store::file::readers::Readers;
 use crate::store::read::pages::PAGE_ROWS;
+use crate::store::sql::dialect::texts;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{timestamp, timestamp_or_none};
-use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 
 /// Tries shown of one delivery, the latest: what is tried for a whole day is tried some hundred times.
@@ -140,13 +140,13 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<DeliveryLine>, StoreError> {
         // Each condition that has an index is a query of its own: one that may be left out uses none.
-        let (query, key) = match (&filter.id, &filter.notification, &filter.incident) {
+        let (text, key) = match (&filter.id, &filter.notification, &filter.incident) {
             (Some(id), ..) => (deliveries!("d.id = $7"), Some(id)),
             (None, Some(notification), _) => (deliveries!("d.notification = $7"), Some(notification)),
             (None, None, Some(incident)) => (deliveries!("d.incident = $7"), Some(incident)),
             (None, None, None) => (deliveries!("$7 IS NULL"), None),
         };
-        let rows = sqlx::query(query)
+        let rows = query(text)
             .bind(PAGE_ROWS)
             .bind(&filter.receiver)
             .bind(filter.state.map(DeliveryState::slug))
@@ -167,7 +167,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn delivery_counts(&self, filter: &DeliveryFilter) -> Result<[u64; 3], StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT state, COUNT(*) FROM (SELECT d.state FROM deliveries d JOIN notifications n ON n.id = d.notification \
              WHERE (CAST($2 AS TEXT) IS NULL OR d.receiver = $2) AND (CAST($3 AS TEXT) IS NULL OR d.incident = $3) AND (CAST($4 AS TEXT) IS NULL OR n.monitor = $4) \
              AND (CAST($5 AS TEXT) IS NULL OR n.event = $5) AND d.created_at >= $6 AND d.created_at < $7 \
@@ -199,7 +199,7 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn attempts(&self, lines: &[DeliveryLine]) -> Result<HashMap<String, Vec<AttemptLine>>, StoreError> {
         let ids = serde_json::json!(lines.iter().map(|line| &line.id).collect::<Vec<_>>()).to_string();
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT delivery, number, started_at, ended_at, ended, note FROM attempts a \
              WHERE delivery IN ",
             texts!("$1"),
@@ -224,7 +224,7 @@ impl Readers {
     }
 }
 
-fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
+fn delivery_line(row: &Row) -> Result<DeliveryLine, StoreError> {
     Ok(DeliveryLine {
         id: row.try_get(0)?,
         notification: row.try_get(1)?,

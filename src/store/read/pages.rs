@@ -1,13 +1,13 @@
 //! What pages and the API ask for. Every query is bounded and takes the read pool, never the writer.
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
 use crate::store::file::readers::Readers;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{incident, incidents, timestamp};
 use crate::store::values::error::StoreError;
 
@@ -59,9 +59,9 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn incidents(&self, filter: &IncidentFilter) -> Result<Vec<Incident>, StoreError> {
-        let rows = sqlx::query(incidents!(
+        let rows = query(incidents!(
             "WHERE (CAST($1 AS TEXT) IS NULL OR monitor = $1) AND (CAST($2 AS TEXT) IS NULL OR signal = $2) \
-             AND ($3 IS NULL OR (resolved_at IS NULL) = $3) AND (opened_at, id) < ($4, $5) \
+             AND ($3 IS NULL OR (resolved_at IS NULL) = ($3 <> 0)) AND (opened_at, id) < ($4, $5) \
              ORDER BY opened_at DESC, id DESC LIMIT $6"
         ))
         .bind(filter.monitor.as_ref().map(MonitorId::as_str))
@@ -80,7 +80,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn incident(&self, id: &str) -> Result<Option<Incident>, StoreError> {
-        let row = sqlx::query(incidents!("WHERE id = $1")).bind(id).fetch_optional(&self.readers).await?;
+        let row = query(incidents!("WHERE id = $1")).bind(id).fetch_optional(&self.readers).await?;
         row.as_ref().map(incident).transpose()
     }
 
@@ -89,14 +89,13 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn timeline(&self, incident: &str) -> Result<Vec<TimelineLine>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT at, kind, actor, text FROM incident_events WHERE incident = $1 ORDER BY seq DESC LIMIT $2",
-        )
-        .bind(incident)
-        .bind(TIMELINE_MAX)
-        .fetch_all(&self.readers)
-        .await?;
-        let line = |row: &SqliteRow| {
+        let rows =
+            query("SELECT at, kind, actor, text FROM incident_events WHERE incident = $1 ORDER BY seq DESC LIMIT $2")
+                .bind(incident)
+                .bind(TIMELINE_MAX)
+                .fetch_all(&self.readers)
+                .await?;
+        let line = |row: &Row| {
             Ok(TimelineLine {
                 at: timestamp(row, 0)?,
                 kind: row.try_get(1)?,
@@ -117,7 +116,7 @@ impl Readers {
         from: DateTime<Utc>,
         to: DateTime<Utc>,
     ) -> Result<Vec<Incident>, StoreError> {
-        let rows = sqlx::query(incidents!(
+        let rows = query(incidents!(
             "WHERE monitor = $1 AND opened_at < $3 AND (resolved_at IS NULL OR resolved_at >= $2) \
              ORDER BY opened_at DESC, id DESC LIMIT $4"
         ))

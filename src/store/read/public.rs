@@ -1,19 +1,18 @@
 //! What a public page asks for: of each incident no more than its words are made of, so that nothing else can slip out.
 
-use std::path::Path;
-
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
+use crate::domain::database_address::DatabaseAddress;
 use crate::domain::monitor::MonitorId;
 use crate::domain::paging::hold::HoldKind;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 use crate::store::file::readers::Readers;
-use crate::store::file::schema;
+use crate::store::read::beside;
+use crate::store::sql::dialect::texts;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{timestamp, timestamp_or_none, word};
-use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 use crate::store::values::incident_memory;
 
@@ -69,7 +68,7 @@ impl Readers {
         now: DateTime<Utc>,
     ) -> Result<Vec<PublicIncident>, StoreError> {
         let ids: Vec<&str> = monitors.iter().map(|id| id.as_str()).collect();
-        let rows = sqlx::query(ASKED)
+        let rows = query(ASKED)
             .bind(serde_json::json!(ids).to_string())
             .bind(since.timestamp_micros())
             .bind(now.timestamp_micros())
@@ -89,18 +88,18 @@ impl Readers {
 ///
 /// # Errors
 /// Where the file cannot be read, or is no database of ours.
-pub async fn link_key_at(database: &Path) -> Result<Option<[u8; 32]>, StoreError> {
-    let readers = schema::readers(database).await?;
-    let row = sqlx::query("SELECT value FROM meta WHERE key = 'link_key'").fetch_optional(&readers).await?;
+pub async fn link_key_at(database: &DatabaseAddress) -> Result<Option<[u8; 32]>, StoreError> {
+    let readers = beside::readers(database).await?;
+    let row = query("SELECT value FROM meta WHERE key = 'link_key'").fetch_optional(&readers).await?;
     readers.close().await;
     let Some(row) = row else { return Ok(None) };
     let mut key = [0; 32];
-    hex::decode_to_slice(row.try_get::<&str, _>(0)?, &mut key)
+    hex::decode_to_slice(row.try_get::<&str>(0)?, &mut key)
         .map_err(|error| StoreError::Unreadable(format!("the key of links: {error}")))?;
     Ok(Some(key))
 }
 
-fn public_incident(row: &SqliteRow) -> Result<PublicIncident, StoreError> {
+fn public_incident(row: &Row) -> Result<PublicIncident, StoreError> {
     let (opened_at, course) = (timestamp(row, 5)?, incident_memory::read(row.try_get(8)?)?);
     Ok(PublicIncident {
         id: row.try_get(0)?,
@@ -116,9 +115,11 @@ fn public_incident(row: &SqliteRow) -> Result<PublicIncident, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use sqlx::{AssertSqlSafe, ConnectOptions as _};
+    use sqlx::ConnectOptions as _;
 
     use super::*;
+    use crate::store::file::schema;
+    use crate::store::sql::statement::assembled;
 
     #[tokio::test]
     async fn what_is_long_over_is_not_read() {
@@ -126,7 +127,7 @@ mod tests {
         let path = folder.path().join("serin.db");
         let mut connection = schema::connecting(&path).create_if_missing(true).connect().await.unwrap();
         schema::migrate(&path, &mut connection).await.unwrap();
-        let plan = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {ASKED}")));
+        let plan = assembled(format!("EXPLAIN QUERY PLAN {ASKED}").into());
         let steps = plan.fetch_all(&mut connection).await.unwrap();
         let steps: Vec<&str> = steps.iter().map(|row| row.try_get(3).unwrap()).collect();
         let searched = "SEARCH i USING INDEX incidents_of_monitor_by_end (monitor=? AND <expr>>?)";

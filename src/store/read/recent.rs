@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::answer::{CacheWord, Turn, Variant};
 use crate::domain::monitor::MonitorId;
@@ -21,6 +20,8 @@ use crate::store::packed::packs::{self, HOUR, HOUR_US, damaged, from_slot, hour_
 use crate::store::packed::sealing::{self, Sealing};
 use crate::store::read::owners::Owners;
 use crate::store::read::unsealed::is_late;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{ask_verdict, length, timestamp, word, word_or_none};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
@@ -171,8 +172,8 @@ impl Readers {
         let mut counts: HashMap<MonitorId, BTreeMap<i64, [u32; 4]>> = HashMap::new();
         let rows = concat!(
             "SELECT b.monitor, b.started_at / $3, COUNT(*), COUNT(*) FILTER (WHERE b.seen = 'seen'), \
-             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.outcome IN ('good', 'degraded') AND NOT b.maintenance), \
-             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.maintenance), ",
+             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.outcome IN ('good', 'degraded') AND b.maintenance = 0), \
+             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.maintenance <> 0), ",
             is_late_before!("$5"),
             " FROM beats b WHERE b.started_at >= $1 AND b.kind = 'scheduled' AND ",
             may_be_truth!(),
@@ -180,13 +181,13 @@ impl Readers {
             is_of!("b.monitor", "$4"),
             " GROUP BY 1, 2, 7"
         );
-        let mut rows = sqlx::query(rows)
+        let mut rows = query(rows)
             .bind(since.timestamp_micros())
             .bind(sealing.first_sealed.timestamp_micros())
             .bind(HOUR_US)
             .bind(whose.ids())
             .bind(sealing.last_sealed.timestamp_micros())
-            .fetch(&mut *reading);
+            .fetch(&mut reading);
         while let Some(row) = rows.try_next().await? {
             let monitor = MonitorId::new(row.try_get(0)?);
             if !sealing.is_truth(&monitor, hour_from(row.try_get(1)?)?, row.try_get(6)?) {
@@ -200,12 +201,12 @@ impl Readers {
         }
         drop(rows);
         let owners = Owners::of(&mut reading, whose).await?;
-        let mut rows = owners.slots(
+        let rows = owners.slots(
             "SELECT slot, due, seen, up, apart FROM beat_packs WHERE ",
             hour_number(since)..hour_number(sealing.last_sealed),
             &HashSet::new(),
         );
-        let mut rows = rows.build().fetch(&mut *reading);
+        let mut rows = rows.fetch(&mut reading);
         while let Some(row) = rows.try_next().await? {
             let (hour, owner) = from_slot(row.try_get(0)?);
             let Some(monitor) = owners.ids.get(&owner) else { continue };
@@ -261,7 +262,7 @@ fn mark(beat: &PastBeat) -> BeatMark {
 }
 
 async fn asks_of_rows(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (since, whose): (DateTime<Utc>, Whose<'_>),
     sealing: &Sealing,
 ) -> Result<Vec<AskLine>, StoreError> {
@@ -275,7 +276,7 @@ async fn asks_of_rows(
         is_of!("b.monitor", "$4"),
         " ORDER BY a.started_at DESC, a.monitor DESC, a.location DESC, a.position DESC LIMIT $3"
     );
-    let mut rows = sqlx::query(rows)
+    let mut rows = query(rows)
         .bind(since.timestamp_micros())
         .bind(sealing.first_sealed.timestamp_micros())
         .bind(u32::try_from(ASKS_MAX).unwrap_or(u32::MAX))
@@ -299,7 +300,7 @@ async fn asks_of_rows(
             canary: row.try_get(1)?,
             variant: word(row.try_get(2)?, "variant", Variant::from_slug)?,
             turn: word(row.try_get(3)?, "turn", Turn::from_slug)?,
-            scheduled: row.try_get::<&str, _>(4)? == "scheduled",
+            scheduled: row.try_get::<&str>(4)? == "scheduled",
             started_at,
             elapsed: length(&row, 6)?,
             verdict: word(row.try_get(7)?, "verdict", ask_verdict)?,
@@ -314,7 +315,7 @@ async fn asks_of_rows(
 }
 
 async fn strips_of_rows(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (since, whose): (DateTime<Utc>, Whose<'_>),
     sealing: &Sealing,
 ) -> Result<HashMap<MonitorId, Vec<BeatMark>>, StoreError> {
@@ -327,7 +328,7 @@ async fn strips_of_rows(
         is_of!("b.monitor", "$3"),
         " ORDER BY b.started_at DESC"
     );
-    let mut rows = sqlx::query(rows)
+    let mut rows = query(rows)
         .bind(since.timestamp_micros())
         .bind(sealing.first_sealed.timestamp_micros())
         .bind(whose.ids())

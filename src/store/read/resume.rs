@@ -4,8 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
@@ -15,9 +13,11 @@ use crate::domain::protocol::Era;
 use crate::domain::signal::{HeldBy, Phase, Signal, SignalState};
 use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::file::readers::Readers;
+use crate::store::sql::dialect::texts;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::{Addressee, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, ToolsRow};
 use crate::store::values::column::{incident, incidents, length, timestamp, timestamp_or_none, word, word_or_none};
-use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 use crate::store::values::whose::{Whose, is_of};
 
@@ -27,7 +27,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn signal_states(&self, whose: Whose<'_>) -> Result<Vec<SignalRow>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT monitor, signal, subject, phase, since, streak, covered, held_by, rule_hash, detector \
              FROM signal_state WHERE location = $1 AND detector_version = $2 AND ",
             is_of!("monitor", "$3")
@@ -62,9 +62,8 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn open_incidents(&self) -> Result<Vec<Incident>, StoreError> {
-        let rows = sqlx::query(incidents!("WHERE resolved_at IS NULL ORDER BY opened_at, id"))
-            .fetch_all(&self.readers)
-            .await?;
+        let rows =
+            query(incidents!("WHERE resolved_at IS NULL ORDER BY opened_at, id")).fetch_all(&self.readers).await?;
         rows.iter().map(incident).collect()
     }
 
@@ -73,7 +72,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn openings_since(&self, since: DateTime<Utc>) -> Result<Vec<Incident>, StoreError> {
-        let rows = sqlx::query(incidents!("WHERE opened_at > $1 ORDER BY opened_at, id"))
+        let rows = query(incidents!("WHERE opened_at > $1 ORDER BY opened_at, id"))
             .bind(since.timestamp_micros())
             .fetch_all(&self.readers)
             .await?;
@@ -87,23 +86,23 @@ impl Readers {
     pub async fn tools_baselines(&self, whose: Whose<'_>) -> Result<Vec<ToolsRow>, StoreError> {
         let mut reading = self.readers.begin().await?;
         // Replicas have the same list: it is read once, and shared.
-        let lists = sqlx::query(concat!(
+        let lists = query(concat!(
             "SELECT hash, data FROM blobs \
              WHERE kind = 'tools' AND hash IN (SELECT hash FROM monitor_tools WHERE to_at IS NULL AND ",
             is_of!("monitor", "$1"),
             ")"
         ))
         .bind(whose.ids())
-        .fetch_all(&mut *reading)
+        .fetch_all(&mut reading)
         .await?;
         let lists: HashMap<String, Arc<Listing>> = lists.iter().map(listing).collect::<Result<_, StoreError>>()?;
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT monitor, era, hash, from_at, accepted_by, search_tool, invalid_call FROM monitor_tools \
              WHERE to_at IS NULL AND ",
             is_of!("monitor", "$1")
         ))
         .bind(whose.ids())
-        .fetch_all(&mut *reading)
+        .fetch_all(&mut reading)
         .await?;
         rows.iter().filter_map(|row| baseline(row, &lists).transpose()).collect()
     }
@@ -113,7 +112,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn marks(&self, whose: Whose<'_>) -> Result<Vec<MarksRow>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT monitor, instance, version, process_started_at, restarted_at FROM marks WHERE ",
             is_of!("monitor", "$1")
         ))
@@ -139,7 +138,7 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn first_seens(&self, whose: Whose<'_>) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
         let rows = concat!("SELECT id, first_seen FROM monitors WHERE ", is_of!("id", "$1"));
-        let rows = sqlx::query(rows).bind(whose.ids()).fetch_all(&self.readers).await?;
+        let rows = query(rows).bind(whose.ids()).fetch_all(&self.readers).await?;
         rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp(row, 1)?))).collect()
     }
 
@@ -149,7 +148,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn worked_at(&self, addresses: &[String]) -> Result<HashSet<String>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT DISTINCT l.address FROM learnt l WHERE l.address IN ",
             texts!("$1"),
             " AND (EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = l.monitor) \
@@ -166,7 +165,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn told(&self, incident: &str) -> Result<Vec<Addressee>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT receiver, MAX(receiver_hash), MAX(fallback), COALESCE((SELECT k.group_key FROM deliveries k \
              WHERE k.incident = $1 AND k.receiver = d.receiver AND k.group_key <> $2 ORDER BY k.sequence LIMIT 1), '') \
              FROM deliveries d WHERE incident = $1 GROUP BY receiver ORDER BY MIN(created_at), receiver",
@@ -188,8 +187,8 @@ impl Readers {
 }
 
 /// One row of an accepted list; none where the list itself is lost.
-fn baseline(row: &SqliteRow, lists: &HashMap<String, Arc<Listing>>) -> Result<Option<ToolsRow>, StoreError> {
-    let Some(listing) = lists.get(row.try_get::<&str, _>(2)?) else { return Ok(None) };
+fn baseline(row: &Row, lists: &HashMap<String, Arc<Listing>>) -> Result<Option<ToolsRow>, StoreError> {
+    let Some(listing) = lists.get(row.try_get::<&str>(2)?) else { return Ok(None) };
     Ok(Some(ToolsRow {
         monitor: MonitorId::new(row.try_get(0)?),
         era: Era::from_slug(row.try_get(1)?),
@@ -205,7 +204,7 @@ fn baseline(row: &SqliteRow, lists: &HashMap<String, Arc<Listing>>) -> Result<Op
 }
 
 /// Reads a list back; see `listing::snapshot`.
-fn listing(row: &SqliteRow) -> Result<(String, Arc<Listing>), StoreError> {
+fn listing(row: &Row) -> Result<(String, Arc<Listing>), StoreError> {
     let unreadable = |what: &dyn std::fmt::Display| StoreError::Unreadable(format!("tools snapshot: {what}"));
     let hash: String = row.try_get(0)?;
     let mut value: serde_json::Value = serde_json::from_slice(row.try_get(1)?).map_err(|error| unreadable(&error))?;

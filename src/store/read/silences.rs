@@ -1,13 +1,13 @@
 //! Silences: those that hold, and those that held.
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::paging::silence::{SILENCES_MAX, Silence};
 use crate::store::file::readers::Readers;
+use crate::store::sql::dialect::texts;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{timestamp, timestamp_or_none};
-use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 use crate::store::values::matchers;
 
@@ -31,9 +31,8 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn silences(&self, now: DateTime<Utc>) -> Result<Vec<Silence>, StoreError> {
-        let rows = sqlx::query(silences!(
-            "WHERE ended_at IS NULL AND (until_at IS NULL OR until_at > $1) ORDER BY id LIMIT $2"
-        ));
+        let rows =
+            query(silences!("WHERE ended_at IS NULL AND (until_at IS NULL OR until_at > $1) ORDER BY id LIMIT $2"));
         let rows = rows.bind(now.timestamp_micros()).bind(SILENCES_MAX as i64).fetch_all(&self.readers).await?;
         rows.iter().map(silence).collect()
     }
@@ -43,7 +42,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn silences_over(&self, now: DateTime<Utc>) -> Result<Vec<Silence>, StoreError> {
-        let rows = sqlx::query(silences!("WHERE ended_at IS NOT NULL OR until_at <= $1 ORDER BY id DESC LIMIT $2"));
+        let rows = query(silences!("WHERE ended_at IS NOT NULL OR until_at <= $1 ORDER BY id DESC LIMIT $2"));
         let rows = rows.bind(now.timestamp_micros()).bind(OVER_SHOWN_MAX).fetch_all(&self.readers).await?;
         rows.iter().map(silence).collect()
     }
@@ -53,7 +52,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn silences_of(&self, ids: &[String]) -> Result<Vec<Silence>, StoreError> {
-        let rows = sqlx::query(silences!(concat!("WHERE id IN ", texts!("$1"))));
+        let rows = query(silences!(concat!("WHERE id IN ", texts!("$1"), " ORDER BY id")));
         let rows = rows.bind(serde_json::json!(ids).to_string()).fetch_all(&self.readers).await?;
         rows.iter().map(silence).collect()
     }
@@ -63,12 +62,12 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn silence(&self, id: &str) -> Result<Option<Silence>, StoreError> {
-        let row = sqlx::query(silences!("WHERE id = $1")).bind(id).fetch_optional(&self.readers).await?;
+        let row = query(silences!("WHERE id = $1")).bind(id).fetch_optional(&self.readers).await?;
         row.as_ref().map(silence).transpose()
     }
 }
 
-pub(in crate::store::read) fn silence(row: &SqliteRow) -> Result<Silence, StoreError> {
+pub(in crate::store::read) fn silence(row: &Row) -> Result<Silence, StoreError> {
     let by: Option<String> = row.try_get(8)?;
     Ok(Silence {
         id: row.try_get(0)?,

@@ -1,10 +1,9 @@
 //! What other machines publish of the monitors that they watch.
 
-use sqlx::Row;
-
 use crate::live::published::SlimStanding;
 use crate::store::file::readers::Readers;
-use crate::store::values::dialect::number_rows;
+use crate::store::sql::dialect::number_rows;
+use crate::store::sql::statement::query;
 use crate::store::values::error::StoreError;
 use crate::store::values::standing_text;
 
@@ -29,7 +28,7 @@ impl Readers {
         mut seen: SeenVersions,
     ) -> Result<(Vec<SlimStanding>, SeenVersions), StoreError> {
         // The place of a version in the list is the number of its shard.
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT s.shard, s.version, s.monitor, s.standing FROM ",
             number_rows!("$1"),
             " AS seen CROSS JOIN standings s WHERE s.shard = seen.key AND s.version > seen.value",

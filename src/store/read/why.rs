@@ -1,8 +1,6 @@
 //! What is asked of the record to say why people were told, or were not: each question one query, however much there is.
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
@@ -12,8 +10,10 @@ use crate::store::file::readers::Readers;
 use crate::store::packed::packs;
 use crate::store::read::holds::{hold, holds};
 use crate::store::read::silences::{silence, silences};
+use crate::store::sql::dialect::texts;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::column::{incident, incidents, timestamp, timestamp_or_none};
-use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 
 /// Incidents that a part of an id may stand for before it says nothing.
@@ -42,7 +42,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn incidents_beginning(&self, part: &str) -> Result<Vec<Incident>, StoreError> {
-        let rows = sqlx::query(incidents!("WHERE id >= $1 AND id < $2 ORDER BY id DESC LIMIT $3"));
+        let rows = query(incidents!("WHERE id >= $1 AND id < $2 ORDER BY id DESC LIMIT $3"));
         let rows = rows.bind(part).bind(format!("{part}\u{10ffff}")).bind(MEANT_MAX).fetch_all(&self.readers).await?;
         rows.iter().map(incident).collect()
     }
@@ -60,7 +60,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn packed_since(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let row = sqlx::query("SELECT MIN(slot) FROM beat_packs").fetch_one(&self.readers).await?;
+        let row = query("SELECT MIN(slot) FROM beat_packs").fetch_one(&self.readers).await?;
         let slot: Option<i64> = row.try_get(0)?;
         slot.map(|slot| packs::hour_from(slot >> 32)).transpose()
     }
@@ -70,8 +70,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn holds_of_all(&self, incidents: &[&str]) -> Result<Vec<TellingHold>, StoreError> {
-        let rows =
-            sqlx::query(holds!(concat!("WHERE h.incident IN ", texts!("$1"), " ORDER BY h.since, h.by LIMIT $2")));
+        let rows = query(holds!(concat!("WHERE h.incident IN ", texts!("$1"), " ORDER BY h.since, h.by LIMIT $2")));
         let rows = rows.bind(serde_json::json!(incidents).to_string()).bind(HOLDS_MAX).fetch_all(&self.readers).await?;
         rows.iter().map(hold).collect()
     }
@@ -81,7 +80,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn tellings_of_all(&self, incidents: &[&str]) -> Result<Vec<Telling>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT d.incident, n.event, d.receiver, d.fallback_of, d.created_at, d.state, a.ended_at, \
              CASE a.ended WHEN 'accepted' THEN '' ELSE COALESCE(a.note, '') END \
              FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY incident ORDER BY created_at, sequence, receiver) AS nth \
@@ -102,7 +101,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub(crate) async fn silences_at(&self, at: DateTime<Utc>, ids: &[&str]) -> Result<Vec<Silence>, StoreError> {
-        let rows = sqlx::query(silences!(concat!(
+        let rows = query(silences!(concat!(
             "WHERE from_at <= $1 AND (until_at IS NULL OR until_at > $1) AND (ended_at IS NULL OR ended_at > $1) \
              OR id IN ",
             texts!("$2"),
@@ -113,7 +112,7 @@ impl Readers {
     }
 }
 
-fn telling(row: &SqliteRow) -> Result<Telling, StoreError> {
+fn telling(row: &Row) -> Result<Telling, StoreError> {
     Ok(Telling {
         incident: row.try_get(0)?,
         event: row.try_get(1)?,

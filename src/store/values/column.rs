@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::domain::incident::{Incident, ResolveCause};
@@ -13,6 +11,7 @@ use crate::domain::outcome::{Evidence, Judged};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::RulePlace;
 use crate::domain::signal::{Level, Signal};
+use crate::store::sql::row::Row;
 use crate::store::values::error::StoreError;
 use crate::store::values::incident_memory;
 
@@ -30,9 +29,9 @@ macro_rules! incidents {
 pub(in crate::store) use incidents;
 
 /// An incident from a row of [`incidents!`].
-pub(in crate::store) fn incident(row: &SqliteRow) -> Result<Incident, StoreError> {
+pub(in crate::store) fn incident(row: &Row) -> Result<Incident, StoreError> {
     let cause: Option<String> = row.try_get(14)?;
-    let acknowledged = row.try_get::<Option<String>, _>(16)?.zip(timestamp_or_none(row, 17)?);
+    let acknowledged = row.try_get::<Option<String>>(16)?.zip(timestamp_or_none(row, 17)?);
     Ok(Incident {
         id: row.try_get(0)?,
         monitor: MonitorId::new(row.try_get(1)?),
@@ -53,7 +52,7 @@ pub(in crate::store) fn incident(row: &SqliteRow) -> Result<Incident, StoreError
     })
 }
 
-fn resolve_cause(slug: &str, row: &SqliteRow) -> Result<ResolveCause, StoreError> {
+fn resolve_cause(slug: &str, row: &Row) -> Result<ResolveCause, StoreError> {
     let into: Option<String> = row.try_get(15)?;
     let causes = [
         ResolveCause::Recovered,
@@ -123,13 +122,13 @@ pub(in crate::store) fn judged(text: &str) -> Result<[Judged; 8], StoreError> {
 }
 
 /// A moment from a column of microseconds.
-pub(in crate::store) fn timestamp(row: &SqliteRow, index: usize) -> Result<DateTime<Utc>, StoreError> {
+pub(in crate::store) fn timestamp(row: &Row, index: usize) -> Result<DateTime<Utc>, StoreError> {
     timestamp_from(row.try_get(index)?)
 }
 
 /// A moment from a column of microseconds that may be empty.
-pub(in crate::store) fn timestamp_or_none(row: &SqliteRow, index: usize) -> Result<Option<DateTime<Utc>>, StoreError> {
-    row.try_get::<Option<i64>, _>(index)?.map(timestamp_from).transpose()
+pub(in crate::store) fn timestamp_or_none(row: &Row, index: usize) -> Result<Option<DateTime<Utc>>, StoreError> {
+    row.try_get::<Option<i64>>(index)?.map(timestamp_from).transpose()
 }
 
 /// A moment from microseconds.
@@ -138,7 +137,7 @@ pub(in crate::store) fn timestamp_from(micros: i64) -> Result<DateTime<Utc>, Sto
 }
 
 /// A duration from a column of microseconds.
-pub(in crate::store) fn length(row: &SqliteRow, index: usize) -> Result<Duration, StoreError> {
+pub(in crate::store) fn length(row: &Row, index: usize) -> Result<Duration, StoreError> {
     let micros: i64 = row.try_get(index)?;
     Ok(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use sqlx::error::ErrorKind;
+use sqlx::postgres::PgDatabaseError;
 
 /// Why a read or a write did not happen. One failure answers everybody who shared the commit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +13,7 @@ pub enum StoreError {
     #[error("the database is closed")]
     Closed,
     /// Another process holds the database for longer than we wait.
-    #[error("the database is locked by another process; end that process (a backup, an open sqlite3 shell)")]
+    #[error("the database is locked by another process; end that process (a backup, an open sqlite3 or psql shell)")]
     Locked,
     /// No space is left, on the disk or below the database's own limit.
     #[error("the disk is full; free space on the disk that holds the database")]
@@ -23,6 +24,20 @@ pub enum StoreError {
     /// The file cannot be read or written.
     #[error("the database file cannot be read or written ({0}); look at its disk, its permissions and its size limits")]
     Io(String),
+    /// The server does not answer, goes down, or takes no writes.
+    #[error("the database server cannot be used ({0}); look at the server and at the network between")]
+    Unreachable(String),
+    /// Another Serin decides by what the server holds.
+    #[error(
+        "another serin works on this database; stop that one, or give this one a database of its own (one that was killed \
+         lets go within 10 s)"
+    )]
+    Taken,
+    /// Another Serin worked on what the server holds since we did last.
+    #[error(
+        "another serin has worked on this database since; nothing more is written by this one: end it, or start it again"
+    )]
+    Superseded,
     /// The file is no sound database.
     #[error("the database is damaged ({0}); restore it from a backup")]
     Damaged(String),
@@ -91,7 +106,7 @@ impl StoreError {
     /// Whether it may end without anybody touching the database or the configuration: another process lets go of it,
     /// somebody makes room on its disk.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Locked | Self::Full | Self::Io(_) | Self::ReadersBusy)
+        matches!(self, Self::Locked | Self::Full | Self::Io(_) | Self::ReadersBusy | Self::Unreachable(_) | Self::Taken)
     }
 }
 
@@ -129,7 +144,7 @@ impl OpenError {
 impl StoreError {
     /// Whether the connection itself may be broken, so that a new one is worth a try.
     pub(in crate::store) const fn wants_new_connection(&self) -> bool {
-        matches!(self, Self::Io(_) | Self::Damaged(_) | Self::Other(_))
+        matches!(self, Self::Io(_) | Self::Damaged(_) | Self::Unreachable(_) | Self::Other(_))
     }
 }
 
@@ -141,6 +156,9 @@ impl From<sqlx::Error> for StoreError {
                 if is_conflict(&error) {
                     return Self::Conflict(message);
                 }
+                if database.try_downcast_ref::<PgDatabaseError>().is_some() {
+                    return of_server(&database.code().unwrap_or_default(), message);
+                }
                 // The lowest byte of SQLite's extended code is its primary code (sqlite.org/rescode.html).
                 let code = database.code().and_then(|code| code.parse::<i32>().ok()).unwrap_or_default() & 0xff;
                 match code {
@@ -151,7 +169,10 @@ impl From<sqlx::Error> for StoreError {
                     _ => Self::Other(message),
                 }
             }
-            sqlx::Error::Io(io) => Self::Io(io.to_string()),
+            // Ours of a file that is not in its place; everything else comes of the network.
+            sqlx::Error::Io(io) if io.kind() == io::ErrorKind::Other => Self::Io(io.to_string()),
+            sqlx::Error::Io(io) => Self::Unreachable(io.to_string()),
+            sqlx::Error::Tls(error) => Self::Unreachable(error.to_string()),
             sqlx::Error::PoolTimedOut => Self::ReadersBusy,
             sqlx::Error::PoolClosed => Self::Closed,
             sqlx::Error::ColumnDecode { index, source } => Self::Unreadable(format!("column {index}: {source}")),
@@ -161,11 +182,30 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
+/// What a server says, by its code (postgresql.org/docs/current/errcodes-appendix.html).
+fn of_server(code: &str, message: String) -> StoreError {
+    match code {
+        "55P03" | "40001" | "40P01" => StoreError::Locked,
+        "53100" => StoreError::Full,
+        // It ends, starts, has no room for another connection, or is no longer the one that takes writes.
+        "25006" | "25P03" => StoreError::Unreachable(message),
+        code if ["08", "53", "57"].iter().any(|class| code.starts_with(class)) => StoreError::Unreachable(message),
+        _ => StoreError::Other(message),
+    }
+}
+
 /// Whether the statement broke a constraint, which is the fault of the record and not of the database.
 pub(in crate::store) fn is_conflict(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|database| {
-        // SQLite's STRICT typing has a code below CONSTRAINT (19) that sqlx calls `Other`.
-        !matches!(database.kind(), ErrorKind::Other)
-            || database.code().and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 19)
+        if !matches!(database.kind(), ErrorKind::Other) {
+            return true;
+        }
+        let code = database.code().unwrap_or_default();
+        match database.try_downcast_ref::<PgDatabaseError>() {
+            // A row twice in one statement, a value that its column does not take, or one too long for an index.
+            Some(_) => ["21", "22", "44", "54"].iter().any(|class| code.starts_with(class)),
+            // SQLite's STRICT typing has a code below CONSTRAINT (19) that sqlx calls `Other`.
+            None => code.parse::<i32>().is_ok_and(|code| code & 0xff == 19),
+        }
     })
 }

@@ -6,12 +6,10 @@
 
 pub(in crate::store) mod error;
 pub(in crate::store) mod column;
-pub(in crate::store) mod dialect;
 pub(in crate::store) mod incident_memory;
 pub mod claims;
 pub(in crate::store) mod standing_text;
 pub(crate) mod matchers;
-pub(in crate::store) mod rows;
 pub(in crate::store) mod beat_rows;
 pub(in crate::store) mod known_texts;
 pub mod change_set;

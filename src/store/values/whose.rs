@@ -30,7 +30,7 @@ macro_rules! is_of {
             " AS TEXT) IS NULL OR ",
             $column,
             " IN ",
-            $crate::store::values::dialect::texts!($ids),
+            $crate::store::sql::dialect::texts!($ids),
             ")"
         )
     };

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use sqlx::SqliteConnection;
-
 use crate::domain::answer::KeptText;
 use crate::domain::protocol::Transport;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::rows::Rows;
+use crate::store::sql::statement::Statement;
 use crate::store::values::change_set::{AskRow, BeatRow, ChangeSet, LOCAL};
 use crate::store::values::column::{judged_text, micros};
 use crate::store::values::known_texts::KnownTexts;
-use crate::store::values::rows::{Bound, Rows};
 use crate::store::write::intern::Interned;
 
 /// Stands for no lock among the numbers of locks.
@@ -87,7 +87,7 @@ impl Names {
     /// The number of a file's hash.
     pub(in crate::store) async fn config(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         hash: &str,
     ) -> Result<i64, sqlx::Error> {
         self.configs.learn(connection, std::iter::once(hash)).await?;
@@ -115,15 +115,23 @@ impl Names {
     }
 
     /// Sources and lists may be dropped from their tables: each is asked for again.
-    pub(in crate::store) fn forget_all(&mut self) {
+    pub(in crate::store) fn forget_droppable(&mut self) {
         self.sources.forget_all();
         self.lists.forget_all();
+    }
+
+    /// The tables may hold less than what was written: whoever took over may have lost the latest.
+    pub(in crate::store) fn forget_all(&mut self) {
+        let all = [&mut self.sources, &mut self.lists, &mut self.configs, &mut self.locks, &mut self.canaries];
+        all.into_iter().for_each(Interned::forget_all);
+        self.texts.forget();
+        self.fresh_texts.clear();
     }
 }
 
 /// Appends the beats and asks of many records.
 pub(in crate::store) async fn append(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     names: &mut Names,
     records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
@@ -148,11 +156,7 @@ pub(in crate::store) async fn append(
 }
 
 /// Writes what texts begin with, for sources that have a number by now; one that is there stays as it is.
-async fn keep_texts(
-    connection: &mut SqliteConnection,
-    names: &mut Names,
-    records: &[&ChangeSet],
-) -> Result<(), sqlx::Error> {
+async fn keep_texts(connection: &mut Connection, names: &mut Names, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
     let texts = records.iter().flat_map(|record| &record.texts);
     let texts: Vec<(i64, &KeptText)> = texts.filter_map(|text| Some((names.sources.get(&text.name)?, text))).collect();
     TEXTS.run(connection, &texts, |query, (source, text)| bind_text(query, *source, text)).await?;
@@ -187,7 +191,7 @@ fn bounded(source: &str) -> &str {
     source.char_indices().nth(SOURCE_CHARS_MAX).map_or(source, |(end, _)| &source[..end])
 }
 
-fn bind_beat(query: Bound, beat: &BeatRow, (configs, locks): (&Interned, &Interned)) -> Bound {
+fn bind_beat(query: Statement, beat: &BeatRow, (configs, locks): (&Interned, &Interned)) -> Statement {
     query
         .bind(beat.started_at.timestamp_micros())
         .bind(beat.monitor.as_str())
@@ -215,11 +219,11 @@ fn bind_beat(query: Bound, beat: &BeatRow, (configs, locks): (&Interned, &Intern
         .bind(beat.in_maintenance)
 }
 
-fn bind_text(query: Bound, source: i64, text: &KeptText) -> Bound {
+fn bind_text(query: Statement, source: i64, text: &KeptText) -> Statement {
     query.bind(source).bind(i64::try_from(text.bytes).unwrap_or(i64::MAX)).bind(&*text.begins)
 }
 
-fn bind_ask(query: Bound, placed: &PlacedAsk<'_>, list: Option<i64>) -> Bound {
+fn bind_ask(query: Statement, placed: &PlacedAsk<'_>, list: Option<i64>) -> Statement {
     let PlacedAsk { beat, position, ask } = placed;
     let scores = ask.scores.iter().flat_map(|score| packed_score(*score));
     let lengths = ask.lengths.iter().flat_map(|length| length.to_le_bytes());

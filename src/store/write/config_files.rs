@@ -6,11 +6,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha2::{Digest, Sha256};
-use sqlx::SqliteConnection;
 
 use crate::domain::fleet_files::{FleetFileKind, FleetFiles, GoldenPlace};
+use crate::store::sql::connection::Connection;
+use crate::store::sql::rows::Rows;
+use crate::store::sql::statement::{Statement, query};
 use crate::store::values::error::StoreError;
-use crate::store::values::rows::Rows;
 
 static FILES: Rows =
     Rows::new("INSERT INTO config_files (config, place, name, kind, of, hash) VALUES ", 6, " ON CONFLICT DO NOTHING");
@@ -52,11 +53,11 @@ impl KeptFiles {
     /// Writes down that these are in force from now on; what is known of them already stays as it is.
     pub(in crate::store) async fn write(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         config: i64,
         now: i64,
     ) -> Result<(), StoreError> {
-        sqlx::query("INSERT INTO config_loads (loaded_at, config) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+        query("INSERT INTO config_loads (loaded_at, config) VALUES ($1, $2) ON CONFLICT DO NOTHING")
             .bind(now)
             .bind(config)
             .execute(&mut *connection)
@@ -69,7 +70,7 @@ impl KeptFiles {
             };
             let Some(hash) = kept else {
                 files.push((place, file, file.hash.clone()));
-                sqlx::query("INSERT INTO config_texts (hash, text) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+                query("INSERT INTO config_texts (hash, text) VALUES ($1, $2) ON CONFLICT DO NOTHING")
                     .bind(&file.hash)
                     .bind(&file.text)
                     .execute(&mut *connection)
@@ -97,8 +98,8 @@ impl KeptFiles {
 }
 
 /// The text of a list that stands for it still; none where it is time for another.
-async fn kept_lately(connection: &mut SqliteConnection, name: &str, now: i64) -> Result<Option<String>, sqlx::Error> {
-    let latest: Option<String> = sqlx::query_scalar(
+async fn kept_lately(connection: &mut Connection, name: &str, now: i64) -> Result<Option<String>, sqlx::Error> {
+    let latest = query(
         "SELECT f.hash FROM config_loads l JOIN config_files f ON f.config = l.config \
          WHERE f.name = $1 AND f.kind = 'discovered' AND l.loaded_at < $2 ORDER BY l.loaded_at DESC LIMIT 1",
     )
@@ -106,18 +107,20 @@ async fn kept_lately(connection: &mut SqliteConnection, name: &str, now: i64) ->
     .bind(now)
     .fetch_optional(&mut *connection)
     .await?;
-    let Some(hash) = latest else { return Ok(None) };
-    let since: i64 = sqlx::query_scalar(
+    let Some(latest) = latest else { return Ok(None) };
+    let hash: String = latest.try_get(0)?;
+    let since = query(
         "SELECT MIN(l.loaded_at) FROM config_files f JOIN config_loads l ON l.config = f.config WHERE f.hash = $1",
     )
     .bind(&hash)
     .fetch_one(&mut *connection)
     .await?;
+    let since: i64 = since.try_get(0)?;
     let every = LIST_KEPT_EVERY.num_microseconds().unwrap_or(i64::MAX);
     Ok((now - since < every).then_some(hash))
 }
 
-fn bound(query: crate::store::values::rows::Bound, config: i64) -> crate::store::values::rows::Bound {
+fn bound(query: Statement, config: i64) -> Statement {
     query.bind(config)
 }
 
@@ -144,12 +147,12 @@ impl KeptList {
     }
 
     /// Writes it in the place of the one before.
-    pub(in crate::store) async fn write(&self, connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    pub(in crate::store) async fn write(&self, connection: &mut Connection) -> Result<(), sqlx::Error> {
         let Some(text) = &self.text else {
-            sqlx::query("DELETE FROM kept_lists WHERE source = $1").bind(&self.source).execute(connection).await?;
+            query("DELETE FROM kept_lists WHERE source = $1").bind(&self.source).execute(connection).await?;
             return Ok(());
         };
-        sqlx::query(
+        query(
             "INSERT INTO kept_lists (source, text, kept_at) VALUES ($1, $2, $3) \
              ON CONFLICT (source) DO UPDATE SET text = excluded.text, kept_at = excluded.kept_at",
         )
@@ -164,7 +167,7 @@ impl KeptList {
 
 /// Forgets files that others took the place of before a moment: the one that was in force then is kept.
 pub(in crate::store) async fn forget(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     before: i64,
     at_once: u32,
 ) -> Result<u64, StoreError> {
@@ -181,7 +184,7 @@ pub(in crate::store) async fn forget(
         "DELETE FROM config_texts WHERE hash IN (SELECT hash FROM config_texts t \
          WHERE NOT EXISTS (SELECT 1 FROM config_files f WHERE f.hash = t.hash) AND $1 > 0 LIMIT $2)",
     ] {
-        gone += sqlx::query(statement).bind(before).bind(at_once).execute(&mut *connection).await?.rows_affected();
+        gone += query(statement).bind(before).bind(at_once).execute(&mut *connection).await?;
     }
     Ok(gone)
 }

@@ -3,17 +3,18 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::action::{Action, Asked};
 use crate::domain::fleet::Fleet;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::monitor::MonitorId;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::row::Row;
+use crate::store::sql::rows::Rows;
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::TimelineRow;
 use crate::store::values::column::{new_id, timestamp_from};
 use crate::store::values::error::StoreError;
-use crate::store::values::rows::Rows;
 use crate::store::write::actions;
 use crate::store::write::append::Names;
 use crate::store::write::config_files::KeptFiles;
@@ -66,13 +67,13 @@ impl FleetNote {
 
 /// See [`crate::store::Store::config_loaded`].
 pub(in crate::store) async fn loaded(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     names: &mut Names,
     fleet: &FleetNote,
 ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
     let now = fleet.now.timestamp_micros();
     let number = names.config(connection, &fleet.hash).await?;
-    sqlx::query("UPDATE config_versions SET \"commit\" = $2, file = $3, loaded_at = $4 WHERE number = $1")
+    query("UPDATE config_versions SET \"commit\" = $2, file = $3, loaded_at = $4 WHERE number = $1")
         .bind(number)
         .bind(&fleet.commit)
         .bind(&fleet.file)
@@ -84,7 +85,7 @@ pub(in crate::store) async fn loaded(
     let canaries: HashMap<(&str, &str), &str> =
         fleet.canaries.iter().map(|(monitor, id, hash)| ((monitor.as_str(), id.as_str()), hash.as_str())).collect();
     for (monitor, id) in canaries_known.keys().filter(|(of, id)| !canaries.contains_key(&(of.as_str(), id.as_str()))) {
-        sqlx::query("UPDATE canaries SET removed_at = $3 WHERE monitor = $1 AND id = $2")
+        query("UPDATE canaries SET removed_at = $3 WHERE monitor = $1 AND id = $2")
             .bind(monitor)
             .bind(id)
             .bind(now)
@@ -108,21 +109,21 @@ pub(in crate::store) async fn loaded(
 /// Notes which monitors came and which went, and gives when each of the fleet was first seen. A list that others keep changes
 /// all day: what stays is not written again.
 async fn monitors(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     fleet: &FleetNote,
     now: i64,
 ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
-    let rows = sqlx::query("SELECT id, first_seen FROM monitors WHERE removed_at IS NULL");
+    let rows = query("SELECT id, first_seen FROM monitors WHERE removed_at IS NULL");
     let mut known = first_seen(&rows.fetch_all(&mut *connection).await?)?;
     let declared: HashSet<&MonitorId> = fleet.monitors.iter().collect();
     let gone: Vec<MonitorId> = known.keys().filter(|id| !declared.contains(id)).cloned().collect();
     for id in gone {
-        sqlx::query("UPDATE monitors SET removed_at = $2 WHERE id = $1")
+        query("UPDATE monitors SET removed_at = $2 WHERE id = $1")
             .bind(id.as_str())
             .bind(now)
             .execute(&mut *connection)
             .await?;
-        sqlx::query("DELETE FROM standings WHERE monitor = $1").bind(id.as_str()).execute(&mut *connection).await?;
+        query("DELETE FROM standings WHERE monitor = $1").bind(id.as_str()).execute(&mut *connection).await?;
         known.remove(&id);
     }
     let new: Vec<&MonitorId> = declared.into_iter().filter(|id| !known.contains_key(*id)).collect();
@@ -131,20 +132,20 @@ async fn monitors(
     Ok(known)
 }
 
-fn first_seen(rows: &[SqliteRow]) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+fn first_seen(rows: &[Row]) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
     rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp_from(row.try_get(1)?)?))).collect()
 }
 
 /// The hash of each canary that is not removed, by monitor and id.
-async fn known_canaries(connection: &mut SqliteConnection) -> Result<HashMap<(String, String), String>, sqlx::Error> {
-    let rows = sqlx::query("SELECT monitor, id, definition_hash FROM canaries WHERE removed_at IS NULL");
+async fn known_canaries(connection: &mut Connection) -> Result<HashMap<(String, String), String>, sqlx::Error> {
+    let rows = query("SELECT monitor, id, definition_hash FROM canaries WHERE removed_at IS NULL");
     let rows = rows.fetch_all(connection).await?;
     rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
 }
 
 /// See [`crate::store::Store::touch`].
-pub(in crate::store) async fn touch(connection: &mut SqliteConnection, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO meta (key, value) VALUES ('touched_at', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+pub(in crate::store) async fn touch(connection: &mut Connection, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+    query("INSERT INTO meta (key, value) VALUES ('touched_at', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
         .bind(now.timestamp_micros().to_string())
         .execute(connection)
         .await?;
@@ -152,18 +153,18 @@ pub(in crate::store) async fn touch(connection: &mut SqliteConnection, now: Date
 }
 
 /// See [`crate::store::Store::link_key`].
-pub(in crate::store) async fn link_key(connection: &mut SqliteConnection) -> Result<Vec<u8>, sqlx::Error> {
-    sqlx::query("INSERT INTO meta (key, value) VALUES ('link_key', $1) ON CONFLICT (key) DO NOTHING")
+pub(in crate::store) async fn link_key(connection: &mut Connection) -> Result<Vec<u8>, sqlx::Error> {
+    query("INSERT INTO meta (key, value) VALUES ('link_key', $1) ON CONFLICT (key) DO NOTHING")
         .bind(hex::encode(rand::random::<[u8; 32]>()))
         .execute(&mut *connection)
         .await?;
-    let row = sqlx::query("SELECT value FROM meta WHERE key = 'link_key'").fetch_one(connection).await?;
-    hex::decode(row.try_get::<&str, _>(0)?).map_err(|error| sqlx::Error::Decode(error.into()))
+    let row = query("SELECT value FROM meta WHERE key = 'link_key'").fetch_one(connection).await?;
+    hex::decode(row.try_get::<&str>(0)?).map_err(|error| sqlx::Error::Decode(error.into()))
 }
 
 /// See [`crate::store::Store::give_back`].
 pub(in crate::store) async fn give_back(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     incident: &str,
     actor: &str,
     now: DateTime<Utc>,
@@ -179,12 +180,12 @@ pub(in crate::store) async fn give_back(
 
 /// See [`crate::store::Store::acknowledge`].
 pub(in crate::store) async fn acknowledge(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     incident: &str,
     actor: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, sqlx::Error> {
-    let taken = sqlx::query(
+    let taken = query(
         "UPDATE incidents SET acknowledged_by = $2, acknowledged_at = $3 \
          WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NULL",
     )
@@ -193,7 +194,7 @@ pub(in crate::store) async fn acknowledge(
     .bind(now.timestamp_micros())
     .execute(&mut *connection)
     .await?;
-    if taken.rows_affected() == 0 {
+    if taken == 0 {
         return Ok(false);
     }
     let row = said(incident, actor, ("acknowledged", format!("acknowledged by {actor}")), now);
@@ -204,17 +205,14 @@ pub(in crate::store) async fn acknowledge(
 
 /// Whoever watches the incident's monitor is to know of it, and to tell others.
 async fn claimed(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (incident, is_taken): (&str, bool),
     actor: &str,
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
-    let monitor: String = sqlx::query_scalar("SELECT monitor FROM incidents WHERE id = $1")
-        .bind(incident)
-        .fetch_one(&mut *connection)
-        .await?;
+    let row = query("SELECT monitor FROM incidents WHERE id = $1").bind(incident).fetch_one(&mut *connection).await?;
     let asked = Asked::Claimed { incident: incident.to_owned(), is_taken };
-    let (id, monitor, actor) = (new_id(now), MonitorId::new(&monitor), actor.to_owned());
+    let (id, monitor, actor) = (new_id(now), MonitorId::new(row.try_get(0)?), actor.to_owned());
     actions::write(connection, &Action { id, monitor, actor, at: now, asked }).await
 }
 

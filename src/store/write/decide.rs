@@ -5,11 +5,12 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::SqliteConnection;
 
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::paging::hold::TellingHold;
 use crate::domain::signal::{HeldBy, Micros, Phase};
+use crate::store::sql::connection::Connection;
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::{
     ChangeSet, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow,
 };
@@ -20,10 +21,7 @@ use crate::store::write::enqueue;
 use crate::store::write::listing::blob;
 
 /// Writes the decisions of many records, in their order.
-pub(in crate::store) async fn decide(
-    connection: &mut SqliteConnection,
-    records: &[&ChangeSet],
-) -> Result<(), sqlx::Error> {
+pub(in crate::store) async fn decide(connection: &mut Connection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
     for row in latest_states(records) {
         signal(connection, row).await?;
     }
@@ -66,7 +64,7 @@ fn latest_states<'a>(records: &[&'a ChangeSet]) -> impl Iterator<Item = &'a Sign
     latest.into_values()
 }
 
-async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<(), sqlx::Error> {
+async fn signal(connection: &mut Connection, row: &SignalRow) -> Result<(), sqlx::Error> {
     let state = &row.state;
     let nothing_to_remember = state.phase == Phase::Quiet
         && state.streak == 0
@@ -74,9 +72,8 @@ async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<()
         && state.held_by.is_none()
         && row.detector.is_none();
     if nothing_to_remember {
-        let forget = sqlx::query(
-            "DELETE FROM signal_state WHERE monitor = $1 AND location = $2 AND signal = $3 AND subject = $4",
-        );
+        let forget =
+            query("DELETE FROM signal_state WHERE monitor = $1 AND location = $2 AND signal = $3 AND subject = $4");
         forget
             .bind(row.monitor.as_str())
             .bind(LOCAL)
@@ -86,7 +83,7 @@ async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<()
             .await?;
         return Ok(());
     }
-    sqlx::query(
+    query(
         "INSERT INTO signal_state \
          (monitor, location, signal, subject, phase, since, streak, covered, held_by, rule_hash, detector_version, \
           detector) \
@@ -114,13 +111,13 @@ async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<()
 
 /// Saves an incident whole. Who has it is left as it is: that is written before anybody is answered, and a turn may not have
 /// heard of it yet.
-async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(), sqlx::Error> {
+async fn incident(connection: &mut Connection, row: &Incident) -> Result<(), sqlx::Error> {
     let into = match &row.resolve_cause {
         Some(ResolveCause::Absorbed { into }) => Some(into.as_str()),
         _ => None,
     };
     let (by, at) = row.acknowledged.as_ref().map(|(by, at)| (by.as_str(), at.timestamp_micros())).unzip();
-    sqlx::query(
+    query(
         "INSERT INTO incidents (id, monitor, signal, subject, severity, reason, stage, summary, evidence, rule_file, \
          rule_line, rule_commit, opened_at, resolved_at, resolve_cause, absorbed_into, acknowledged_by, \
          acknowledged_at, sequence, course) \
@@ -163,11 +160,11 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
 /// Nobody has an open incident any more; false where nobody had, or it is over. `taken_at`: only where it was taken then,
 /// and by nobody since.
 pub(in crate::store) async fn lapse(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     incident: &str,
     taken_at: Option<DateTime<Utc>>,
 ) -> Result<bool, sqlx::Error> {
-    let given = sqlx::query(
+    let given = query(
         "UPDATE incidents SET acknowledged_by = NULL, acknowledged_at = NULL \
          WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NOT NULL AND acknowledged_at = COALESCE($2, acknowledged_at)",
     )
@@ -175,12 +172,12 @@ pub(in crate::store) async fn lapse(
     .bind(taken_at.map(|at| at.timestamp_micros()))
     .execute(connection)
     .await?;
-    Ok(given.rows_affected() > 0)
+    Ok(given > 0)
 }
 
 /// Writes a hold, or its end.
-async fn hold(connection: &mut SqliteConnection, row: &TellingHold) -> Result<(), sqlx::Error> {
-    sqlx::query(
+async fn hold(connection: &mut Connection, row: &TellingHold) -> Result<(), sqlx::Error> {
+    query(
         "INSERT INTO holds (incident, kind, by, since, until, ended_at) VALUES ($1, $2, $3, $4, $5, $6) \
          ON CONFLICT (incident, kind, by, since) DO UPDATE SET until = excluded.until, ended_at = excluded.ended_at",
     )
@@ -196,22 +193,19 @@ async fn hold(connection: &mut SqliteConnection, row: &TellingHold) -> Result<()
 }
 
 /// Ends whatever holds an incident that is over, and the silences that last no longer than it.
-async fn let_go(connection: &mut SqliteConnection, incident: &str, ended_at: i64) -> Result<(), sqlx::Error> {
+async fn let_go(connection: &mut Connection, incident: &str, ended_at: i64) -> Result<(), sqlx::Error> {
     for statement in [
         "UPDATE holds SET ended_at = $2 WHERE incident = $1 AND ended_at IS NULL",
         "UPDATE silences SET ended_at = $2, ended_by = 'serin' WHERE until_incident = $1 AND ended_at IS NULL",
     ] {
-        sqlx::query(statement).bind(incident).bind(ended_at).execute(&mut *connection).await?;
+        query(statement).bind(incident).bind(ended_at).execute(&mut *connection).await?;
     }
     Ok(())
 }
 
 /// Adds a line to an incident's timeline.
-pub(in crate::store) async fn timeline(
-    connection: &mut SqliteConnection,
-    row: &TimelineRow,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO incident_events (incident, at, kind, actor, text) VALUES ($1, $2, $3, $4, $5)")
+pub(in crate::store) async fn timeline(connection: &mut Connection, row: &TimelineRow) -> Result<(), sqlx::Error> {
+    query("INSERT INTO incident_events (incident, at, kind, actor, text) VALUES ($1, $2, $3, $4, $5)")
         .bind(&row.incident)
         .bind(row.at.timestamp_micros())
         .bind(&row.kind)
@@ -223,15 +217,15 @@ pub(in crate::store) async fn timeline(
 }
 
 /// Keeps the snapshot once, ends the monitor's previous baseline and begins the new one.
-async fn tools(connection: &mut SqliteConnection, row: &ToolsRow) -> Result<(), sqlx::Error> {
+async fn tools(connection: &mut Connection, row: &ToolsRow) -> Result<(), sqlx::Error> {
     let from = row.from.timestamp_micros();
     blob(connection, &row.tools, row.from).await?;
-    sqlx::query("UPDATE monitor_tools SET to_at = $2 WHERE monitor = $1 AND to_at IS NULL AND from_at <> $2")
+    query("UPDATE monitor_tools SET to_at = $2 WHERE monitor = $1 AND to_at IS NULL AND from_at <> $2")
         .bind(row.monitor.as_str())
         .bind(from)
         .execute(&mut *connection)
         .await?;
-    sqlx::query(
+    query(
         "INSERT INTO monitor_tools (monitor, from_at, era, hash, accepted_by, search_tool, invalid_call) \
          VALUES ($1, $2, $3, $4, $5, $6, $7) \
          ON CONFLICT (monitor, from_at) DO UPDATE SET era = excluded.era, hash = excluded.hash, \
@@ -249,8 +243,8 @@ async fn tools(connection: &mut SqliteConnection, row: &ToolsRow) -> Result<(), 
     Ok(())
 }
 
-async fn marks(connection: &mut SqliteConnection, row: &MarksRow) -> Result<(), sqlx::Error> {
-    sqlx::query(
+async fn marks(connection: &mut Connection, row: &MarksRow) -> Result<(), sqlx::Error> {
+    query(
         "INSERT INTO marks (monitor, instance, version, process_started_at, restarted_at) \
          VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (monitor) DO UPDATE SET instance = excluded.instance, version = excluded.version, \

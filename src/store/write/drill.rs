@@ -3,28 +3,29 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::paging::delivery::DeliveryState;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::{text_rows, texts};
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::Outgoing;
 use crate::store::values::column::micros;
-use crate::store::values::dialect::{text_rows, texts};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::write::enqueue::promise;
 
 /// See [`crate::store::Store::know_drills`].
 pub(in crate::store) async fn know(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     ids: &[String],
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
     let json = serde_json::json!(ids).to_string();
-    sqlx::query(concat!("DELETE FROM drills WHERE drill NOT IN ", texts!("$1")))
+    query(concat!("DELETE FROM drills WHERE drill NOT IN ", texts!("$1")))
         .bind(&json)
         .execute(&mut *connection)
         .await?;
     // One that came to be known by a clock ahead of this one would wait until then.
-    sqlx::query(
+    query(
         concat!(
             "INSERT INTO drills (drill, since) SELECT value, $2 FROM ",
             text_rows!("$1"),
@@ -39,16 +40,16 @@ pub(in crate::store) async fn know(
 }
 
 /// See [`crate::store::Store::begin_drill`].
-pub(in crate::store) async fn begin(connection: &mut SqliteConnection, run: &DrillRun) -> Result<bool, sqlx::Error> {
+pub(in crate::store) async fn begin(connection: &mut Connection, run: &DrillRun) -> Result<bool, sqlx::Error> {
     let begun_at = run.begun_at.timestamp_micros();
     // What was told by a clock ahead of this one was told by now: else it would stay the last until then.
     for ahead in [
         "UPDATE drill_receipts SET begun_at = $1, ended_at = CASE WHEN ended_at > $1 THEN $1 ELSE ended_at END WHERE begun_at > $1",
         "UPDATE drill_runs SET begun_at = $1 WHERE begun_at > $1",
     ] {
-        sqlx::query(ahead).bind(begun_at).execute(&mut *connection).await?;
+        query(ahead).bind(begun_at).execute(&mut *connection).await?;
     }
-    let made = sqlx::query(
+    let made = query(
         "INSERT INTO drill_runs (id, drill, due_at, begun_at, place) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
     )
     .bind(&run.id)
@@ -58,13 +59,13 @@ pub(in crate::store) async fn begin(connection: &mut SqliteConnection, run: &Dri
     .bind(&run.place)
     .execute(&mut *connection)
     .await?;
-    if made.rows_affected() == 0 {
+    if made == 0 {
         return Ok(false);
     }
     for call in &run.calls {
         let Some(addressee) = call.to.first() else { continue };
         promise(connection, call).await?;
-        sqlx::query(
+        query(
             "INSERT INTO drill_receipts (run, receiver, notification, begun_at, timeout_us) VALUES ($1, $2, $3, $4, $5)",
         )
         .bind(&run.id)
@@ -80,7 +81,7 @@ pub(in crate::store) async fn begin(connection: &mut SqliteConnection, run: &Dri
 
 /// See [`crate::store::Store::end_drill`].
 pub(in crate::store) async fn end(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     end: &DrillEnd,
 ) -> Result<Option<DrillOutcome>, sqlx::Error> {
     let Brought { state, took_us, answer } = brought(connection, end).await?;
@@ -89,7 +90,7 @@ pub(in crate::store) async fn end(
     }
     let took_us = took_us.filter(|_| state == Some(DeliveryState::Sent));
     let answer = if took_us.is_some() { String::new() } else { answer };
-    let ended = sqlx::query(
+    let ended = query(
         "UPDATE drill_receipts SET ended_at = $3, took_us = $4, answer = $5 \
          WHERE run = $1 AND receiver = $2 AND ended_at IS NULL",
     )
@@ -100,11 +101,11 @@ pub(in crate::store) async fn end(
     .bind(&answer)
     .execute(&mut *connection)
     .await?;
-    if ended.rows_affected() == 0 {
+    if ended == 0 {
         return Ok(None);
     }
     // Also what a fallback was still to hear: nobody is to be told tomorrow that nothing was wrong.
-    sqlx::query(
+    query(
         "UPDATE deliveries SET state = 'dead', next_at = $2, lease = NULL, lease_until = 0, fallback_at = NULL \
          WHERE notification = $1 AND state = 'pending'",
     )
@@ -126,8 +127,8 @@ struct Brought {
     answer: String,
 }
 
-async fn brought(connection: &mut SqliteConnection, end: &DrillEnd) -> Result<Brought, sqlx::Error> {
-    let row = sqlx::query(
+async fn brought(connection: &mut Connection, end: &DrillEnd) -> Result<Brought, sqlx::Error> {
+    let row = query(
         "SELECT state, CASE WHEN sent_at < promised_at THEN 0 ELSE sent_at - promised_at END, \
          COALESCE((SELECT a.note FROM attempts a WHERE a.delivery = d.id ORDER BY a.number DESC LIMIT 1), '') \
          FROM deliveries d WHERE notification = $1 AND receiver = $2",
@@ -141,8 +142,8 @@ async fn brought(connection: &mut SqliteConnection, end: &DrillEnd) -> Result<Br
 }
 
 /// Promises the end to those who were told of the drill, be it instead of another.
-async fn tell_of_end(connection: &mut SqliteConnection, end: &DrillEnd) -> Result<(), sqlx::Error> {
-    let rows = sqlx::query("SELECT receiver FROM deliveries WHERE notification = $1")
+async fn tell_of_end(connection: &mut Connection, end: &DrillEnd) -> Result<(), sqlx::Error> {
+    let rows = query("SELECT receiver FROM deliveries WHERE notification = $1")
         .bind(&end.notification)
         .fetch_all(&mut *connection)
         .await?;

@@ -4,12 +4,13 @@
 //! holds that, so every function here may be repeated.
 
 use chrono::{DateTime, Utc};
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::paging::delivery::FALLBACK_AFTER;
 use crate::domain::paging::gathering::{Gathered, instead_of};
 use crate::domain::paging::notification::Notification;
 use crate::domain::reason::Severity;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::{Addressee, Outgoing};
 use crate::store::values::column::new_id;
 
@@ -17,10 +18,7 @@ use crate::store::values::column::new_id;
 const FALLBACKS_MAX: u32 = 256;
 
 /// Queues a notification for its receivers, and for every fallback that heard of its incident before.
-pub(in crate::store) async fn promise(
-    connection: &mut SqliteConnection,
-    outgoing: &Outgoing,
-) -> Result<(), sqlx::Error> {
+pub(in crate::store) async fn promise(connection: &mut Connection, outgoing: &Outgoing) -> Result<(), sqlx::Error> {
     let notification = &outgoing.notification;
     let incident = notification.incident.as_ref().map(|incident| incident.id.as_str());
     write_notification(connection, outgoing, incident).await?;
@@ -65,12 +63,12 @@ pub(in crate::store) async fn promise(
 
 /// When a receiver is to be told: at once, or together with what waits for it under the same key.
 async fn due(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     notification: &Notification,
     addressee: &Addressee,
 ) -> Result<DateTime<Utc>, sqlx::Error> {
     let Some(gathering) = &addressee.gathering else { return Ok(notification.at) };
-    let row = sqlx::query(
+    let row = query(
         "SELECT (SELECT MIN(next_at) FROM deliveries WHERE receiver = $1 AND group_key = $2 AND state = 'pending' \
          AND group_key <> '' AND batch IS NULL AND next_at >= $3), \
          (SELECT MAX(sent_at) FROM deliveries WHERE receiver = $1 AND group_key = $2 AND group_key <> '')",
@@ -86,8 +84,8 @@ async fn due(
 }
 
 /// What waits of an incident waits no longer than what follows it: a page is not to stand behind its own digest.
-async fn hold_up_no_longer(connection: &mut SqliteConnection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
-    sqlx::query(
+async fn hold_up_no_longer(connection: &mut Connection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
+    query(
         "UPDATE deliveries SET next_at = CASE WHEN next_at > $2 THEN $2 ELSE next_at END, \
          promised_at = CASE WHEN promised_at > $2 THEN $2 ELSE promised_at END, \
          fallback_at = CASE WHEN fallback_at > $3 THEN $3 ELSE fallback_at END WHERE order_key = $1 AND state = 'pending' AND sequence < $4 \
@@ -104,10 +102,10 @@ async fn hold_up_no_longer(connection: &mut SqliteConnection, promise: &Promise<
 
 /// Wakes the fallbacks of overdue pages; see [`crate::store::Store::wake_fallbacks`].
 pub(in crate::store) async fn wake_fallbacks(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: DateTime<Utc>,
 ) -> Result<u64, sqlx::Error> {
-    let overdue = sqlx::query(
+    let overdue = query(
         "SELECT id, fallback FROM deliveries \
          WHERE state = 'pending' AND fallback_at <= $1 AND fallback IS NOT NULL ORDER BY fallback_at LIMIT $2",
     )
@@ -123,19 +121,19 @@ pub(in crate::store) async fn wake_fallbacks(
 
 /// Promises to a stand-in what a delivery, and all unsent ones behind it on its order key, had promised.
 pub(in crate::store) async fn wake(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     delivery: &str,
     stand_in: &str,
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
-    let unclosed_sessions = sqlx::query(
+    let unclosed_sessions = query(
         // Apart, so that each finds its rows by an index.
         "SELECT id, notification, incident, sequence, severity, receiver, group_key FROM deliveries WHERE id = $1 \
          UNION ALL \
          SELECT later.id, later.notification, later.incident, later.sequence, later.severity, later.receiver, \
          later.group_key \
          FROM deliveries d JOIN deliveries later ON later.order_key = d.order_key AND later.sequence > d.sequence \
-         AND later.state <> 'sent' WHERE d.id = $1",
+         AND later.state <> 'sent' WHERE d.id = $1 ORDER BY 4, 1",
     )
     .bind(delivery)
     .fetch_all(&mut *connection)
@@ -157,8 +155,8 @@ pub(in crate::store) async fn wake(
             fallback_of: Some(row.try_get(5)?),
         };
         write_promise(connection, &promise).await?;
-        sqlx::query("UPDATE deliveries SET fallback_at = NULL WHERE id = $1")
-            .bind(row.try_get::<&str, _>(0)?)
+        query("UPDATE deliveries SET fallback_at = NULL WHERE id = $1")
+            .bind(row.try_get::<&str>(0)?)
             .execute(&mut *connection)
             .await?;
     }
@@ -190,13 +188,13 @@ impl Promise<'_> {
 }
 
 async fn write_notification(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     outgoing: &Outgoing,
     incident: Option<&str>,
 ) -> Result<(), sqlx::Error> {
     let notification = &outgoing.notification;
     // The first bytes stay: a record that is committed twice must not change what was frozen.
-    sqlx::query(
+    query(
         "INSERT INTO notifications (id, incident, sequence, event, at, monitor, severity, reason, summary, payload) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING",
     )
@@ -213,7 +211,7 @@ async fn write_notification(
     .execute(&mut *connection)
     .await?;
     let Some(incident) = incident else { return Ok(()) };
-    sqlx::query("INSERT INTO notification_incidents (notification, incident) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+    query("INSERT INTO notification_incidents (notification, incident) VALUES ($1, $2) ON CONFLICT DO NOTHING")
         .bind(&notification.id)
         .bind(incident)
         .execute(connection)
@@ -223,10 +221,10 @@ async fn write_notification(
 
 /// Fallbacks that were woken for an incident: receiver, its hash, and whom it stands in for.
 async fn stand_ins_of(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     incident: &str,
 ) -> Result<Vec<(String, String, String)>, sqlx::Error> {
-    let rows = sqlx::query(
+    let rows = query(
         "SELECT receiver, MAX(receiver_hash), MAX(fallback_of) FROM deliveries \
          WHERE incident = $1 AND fallback_of IS NOT NULL GROUP BY receiver",
     )
@@ -236,9 +234,9 @@ async fn stand_ins_of(
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
 }
 
-async fn write_promise(connection: &mut SqliteConnection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
+async fn write_promise(connection: &mut Connection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
     let now = promise.now.timestamp_micros();
-    sqlx::query(
+    query(
         "INSERT INTO deliveries (id, notification, incident, receiver, receiver_hash, order_key, sequence, severity, \
          state, created_at, promised_at, next_at, fallback, fallback_at, fallback_of, group_key) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $13, $13, $10, $11, $12, $14) \

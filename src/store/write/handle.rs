@@ -1,24 +1,24 @@
 //! The open database: a handle for everybody who reads or writes.
 
 use std::ops::Deref;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::store::file::held::{DatabaseLock, Held};
-use crate::store::file::integrity::{self, IntegrityResult};
+use crate::domain::database_address::DatabaseAddress;
+use crate::store::file::held::DatabaseLock;
 use crate::store::file::readers::Readers;
-use crate::store::file::schema;
 use crate::store::read::unsealed;
+use crate::store::sql::connection::Connection;
+use crate::store::values::beat_rows::BeatRows;
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::{OpenError, StoreError};
 use crate::store::values::known_texts::KnownTexts;
 use crate::store::write::gather::Signals;
+use crate::store::write::home::Home;
 use crate::store::write::work::{CommitAnswer, Patience, Work, WriteJob, patience};
 use crate::store::write::writer::{Writer, WriterStart};
 
@@ -39,8 +39,8 @@ pub struct Store {
     hurry: Arc<Notify>,
     /// How long it waits for company, in microseconds.
     gather_us: Arc<AtomicU64>,
-    /// Where the file stood.
-    place: Arc<DatabaseLock>,
+    /// Where the file stood; none where it is a server.
+    place: Option<Arc<DatabaseLock>>,
     /// Which texts of answers are kept.
     known_texts: Arc<KnownTexts>,
     /// When a write last reached the disk.
@@ -48,21 +48,22 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or makes the database at `path`, brings its tables to this version and starts the writer.
+    /// Opens or makes the database, brings its tables to this version and starts the writer.
     ///
     /// # Errors
     /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
-    pub async fn open(path: &Path) -> Result<Self, OpenError> {
-        let held = Held::make(path)?;
-        let mut connection = schema::writer(path).await.map_err(|source| OpenError::of(path, source))?;
-        let (begun, reads, place) = match begin(path, &held, &mut connection).await {
-            Ok(begun) => begun,
+    pub async fn open(address: impl Into<DatabaseAddress>) -> Result<Self, OpenError> {
+        let address = address.into();
+        let (home, mut connection, readers) = Home::open(&address).await?;
+        let begun = match begin(&mut connection).await {
+            Ok((begun, rows)) => (begun, Readers { readers, rows: Arc::new(rows) }),
             Err(error) => {
-                // Closed before it is let go of, for the next try or another Serin.
+                readers.close().await;
                 drop(connection.close().await);
-                return Err(error);
+                return Err(OpenError::of(&address.name(), error));
             }
         };
+        let ((begun, reads), place) = (begun, home.place());
         let outbox_changed = Arc::new(Notify::new());
         let asked = Arc::new(Notify::new());
         let hurry = Arc::new(Notify::new());
@@ -77,7 +78,7 @@ impl Store {
         };
         let rows = Arc::clone(&reads.rows);
         let known_texts = begun.known_texts();
-        let writer = Writer::new(path.to_owned(), connection, (begun, rows), (held, Arc::clone(&place)), signals);
+        let writer = Writer::new(home, connection, (begun, rows), signals);
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
         let store = Self { jobs, reads, outbox_changed, asked, hurry, gather_us, place, known_texts, written_at };
@@ -133,7 +134,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Moved`] where it was taken away or replaced; Serin goes on in the open one, which is lost at its end.
     pub fn in_place(&self) -> Result<(), StoreError> {
-        self.place.look()
+        self.place.as_ref().map_or(Ok(()), |place| place.look())
     }
 
     /// How long ago a write last reached the disk, or the database was opened.
@@ -174,23 +175,9 @@ impl Store {
     }
 }
 
-/// Looks whether an open database is sound, brings its tables to this version and reads what a start needs of it.
-async fn begin(
-    path: &Path,
-    held: &Held,
-    connection: &mut SqliteConnection,
-) -> Result<(WriterStart, Readers, Arc<DatabaseLock>), OpenError> {
-    let failed = |source| OpenError::of(path, source);
-    if integrity::look(connection).await.map_err(failed)? == IntegrityResult::Partly {
-        tracing::info!("what pages depend on is sound; the rest of the database was not all read: `serin backup` does");
-    }
-    schema::migrate(path, connection).await?;
-    let begun = WriterStart::read(connection).await.map_err(failed)?;
-    let rows = Arc::new(unsealed::known_rows(connection).await.map_err(failed)?);
-    let place = DatabaseLock::of(path, held).map_err(|source| OpenError::Lock { path: path.to_owned(), source })?;
-    let place = Arc::new(place);
-    let readers = schema::lasting_readers(path, Arc::clone(&place)).await.map_err(failed)?;
-    Ok((begun, Readers { readers, rows }, place))
+/// Reads of an open database what a start needs.
+async fn begin(connection: &mut Connection) -> Result<(WriterStart, BeatRows), StoreError> {
+    Ok((WriterStart::read(connection).await?, unsealed::known_rows(connection).await?))
 }
 
 /// What is asked of the readers may be asked of the open database.
@@ -204,6 +191,8 @@ impl Deref for Store {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::domain::monitor::MonitorId;
     use crate::domain::outcome::Verdict;

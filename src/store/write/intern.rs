@@ -5,9 +5,8 @@
 
 use std::collections::HashMap;
 
-use sqlx::{Row, SqliteConnection};
-
-use crate::store::values::rows::Rows;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::rows::Rows;
 
 /// Texts remembered of one kind. Beyond, all are forgotten at once, since looking a text up costs
 /// a statement and no correctness; 20,000 of some 60 bytes are 2 MB.
@@ -31,7 +30,7 @@ impl Interned {
     /// Sees to it that every text has a number.
     pub(in crate::store) async fn learn(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         texts: impl Iterator<Item = &str>,
     ) -> Result<(), sqlx::Error> {
         let mut unknown: Vec<&str> = texts.filter(|text| self.get(text).is_none()).collect();

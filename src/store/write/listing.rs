@@ -1,13 +1,13 @@
 //! Lists of tools: every one that was seen, the blob that holds it, and how it differed.
 
-use sqlx::{Row, SqliteConnection};
-
 use chrono::{DateTime, Utc};
 
 use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::Era;
 use crate::domain::tools::{ChangeClass, Drift, Listing, ToolChange};
 use crate::store::file::readers::Readers;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::{ChangeSet, ListingRow};
 use crate::store::values::column::{timestamp, timestamp_or_none, word};
 use crate::store::values::error::StoreError;
@@ -41,13 +41,10 @@ pub struct ListingLine {
 }
 
 /// Writes what the records bring of lists.
-pub(in crate::store) async fn note(
-    connection: &mut SqliteConnection,
-    records: &[&ChangeSet],
-) -> Result<(), sqlx::Error> {
+pub(in crate::store) async fn note(connection: &mut Connection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
     for row in records.iter().filter_map(|record| record.listing.as_ref()) {
         if let Some((hash, at)) = &row.before {
-            sqlx::query("UPDATE tools_seen SET last_seen = $3 WHERE monitor = $1 AND hash = $2 AND last_seen < $3")
+            query("UPDATE tools_seen SET last_seen = $3 WHERE monitor = $1 AND hash = $2 AND last_seen < $3")
                 .bind(row.monitor.as_str())
                 .bind(hash)
                 .bind(at.timestamp_micros())
@@ -61,8 +58,8 @@ pub(in crate::store) async fn note(
     Ok(())
 }
 
-async fn seen(connection: &mut SqliteConnection, row: &ListingRow) -> Result<(), sqlx::Error> {
-    sqlx::query(
+async fn seen(connection: &mut Connection, row: &ListingRow) -> Result<(), sqlx::Error> {
+    query(
         "INSERT INTO tools_seen (monitor, hash, first_seen, last_seen, era, tools, tokens, against, changes) \
          VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8) \
          ON CONFLICT (monitor, hash) DO UPDATE SET last_seen = excluded.last_seen, era = excluded.era, \
@@ -82,8 +79,8 @@ async fn seen(connection: &mut SqliteConnection, row: &ListingRow) -> Result<(),
 }
 
 /// Keeps the accepted list and the latest; then, as far as there is room, what was ever accepted, and the newest others.
-async fn drop_oldest(connection: &mut SqliteConnection, monitor: &MonitorId, latest: &str) -> Result<(), sqlx::Error> {
-    let dropped = sqlx::query(
+async fn drop_oldest(connection: &mut Connection, monitor: &MonitorId, latest: &str) -> Result<(), sqlx::Error> {
+    let dropped = query(
         "WITH ranked AS (SELECT s.hash, s.last_seen, \
          CASE WHEN s.hash = $2 OR EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = $1 AND t.hash = s.hash \
          AND t.to_at IS NULL) THEN 0 \
@@ -104,7 +101,7 @@ async fn drop_oldest(connection: &mut SqliteConnection, monitor: &MonitorId, lat
     .await?;
     for row in dropped {
         let hash: String = row.try_get(0)?;
-        sqlx::query(
+        query(
             "DELETE FROM blobs WHERE hash = $1 AND kind = 'tools' \
              AND NOT EXISTS (SELECT 1 FROM tools_seen WHERE hash = $1) \
              AND NOT EXISTS (SELECT 1 FROM monitor_tools WHERE hash = $1 AND to_at IS NULL)",
@@ -118,11 +115,11 @@ async fn drop_oldest(connection: &mut SqliteConnection, monitor: &MonitorId, lat
 
 /// Keeps a list's content once, however many monitors have it.
 pub(in crate::store) async fn blob(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     listing: &Listing,
     at: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
+    query(
         "INSERT INTO blobs (hash, kind, codec, created_at, data) VALUES ($1, 'tools', 'json', $2, $3) \
          ON CONFLICT (hash, kind) DO NOTHING",
     )
@@ -160,7 +157,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn listings(&self, monitor: &MonitorId) -> Result<Vec<ListingLine>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT s.hash, s.first_seen, s.last_seen, s.era, s.tools, s.tokens, s.against, s.changes, \
              t.accepted_by, t.from_at FROM tools_seen s \
              LEFT JOIN monitor_tools t ON t.monitor = s.monitor AND t.hash = s.hash AND t.from_at = \
@@ -182,7 +179,7 @@ impl Readers {
                     tools: row.try_get(4)?,
                     tokens: row.try_get(5)?,
                     drift: Drift { against: row.try_get(6)?, changes, more: 0 },
-                    accepted: row.try_get::<Option<String>, _>(8)?.zip(timestamp_or_none(row, 9)?),
+                    accepted: row.try_get::<Option<String>>(8)?.zip(timestamp_or_none(row, 9)?),
                 })
             })
             .collect()

@@ -1,11 +1,11 @@
 //! The janitor's work in the writer: each a short transaction of its own among those of the beats.
 
 use chrono::{DateTime, Utc};
-use sqlx::SqliteConnection;
 
 use crate::domain::shard::Shards;
 use crate::store::packed::roll;
 use crate::store::packed::roll::DayRow;
+use crate::store::sql::connection::Connection;
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::error::StoreError;
 use crate::store::write::append::Names;
@@ -39,7 +39,7 @@ pub(in crate::store) enum Maintenance {
 
 /// Does it; whether there may be more to do.
 pub(in crate::store) async fn run(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     names: &mut Names,
     (rows, changes): (&BeatRows, &mut RowChanges),
     maintenance: Maintenance,

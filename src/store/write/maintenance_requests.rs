@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
-use sqlx::Row;
 
 use crate::domain::monitor::MonitorId;
 use crate::domain::shard::Shards;
@@ -13,6 +12,7 @@ use crate::store::packed::packs::{self, DAY_HOURS, day_number, slot};
 use crate::store::packed::roll::rolled_up;
 use crate::store::packed::sealing::{self, Sealing};
 use crate::store::read::unsealed::{self, Unsealed};
+use crate::store::sql::statement::query;
 use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 use crate::store::write::handle::Store;
@@ -30,7 +30,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn sealing(&self) -> Result<Sealing, StoreError> {
-        sealing::sealing(&mut *self.readers.acquire().await?).await
+        sealing::sealing(&mut self.readers.acquire().await?).await
     }
 
     /// The first moment of the hour that holds the oldest beat from `sealed_until` on; none where there is none.
@@ -38,7 +38,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn oldest_unsealed_hour(&self, sealed_until: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let oldest: Option<i64> = sqlx::query("SELECT MIN(started_at) FROM beats WHERE started_at >= $1")
+        let oldest: Option<i64> = query("SELECT MIN(started_at) FROM beats WHERE started_at >= $1")
             .bind(sealed_until.timestamp_micros())
             .fetch_one(&self.readers)
             .await?
@@ -55,13 +55,12 @@ impl Store {
         shards: &Shards,
         hour: DateTime<Utc>,
     ) -> Result<Vec<(MonitorId, usize)>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT DISTINCT monitor FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY monitor",
-        )
-        .bind(hour.timestamp_micros())
-        .bind((hour + packs::HOUR).timestamp_micros())
-        .fetch_all(&self.readers)
-        .await?;
+        let rows =
+            query("SELECT DISTINCT monitor FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY monitor")
+                .bind(hour.timestamp_micros())
+                .bind((hour + packs::HOUR).timestamp_micros())
+                .fetch_all(&self.readers)
+                .await?;
         let monitors = rows.iter().map(|row| row.try_get(0).map(MonitorId::new));
         let mut monitors = monitors.collect::<Result<Vec<_>, _>>()?;
         monitors.retain(|monitor| shards.hold_monitor(monitor));
@@ -138,7 +137,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn owners_after(&self, after: i64, most: u32) -> Result<Vec<i64>, StoreError> {
-        let rows = sqlx::query("SELECT number FROM pack_owners WHERE number > $1 ORDER BY number LIMIT $2")
+        let rows = query("SELECT number FROM pack_owners WHERE number > $1 ORDER BY number LIMIT $2")
             .bind(after)
             .bind(most)
             .fetch_all(&self.readers)
@@ -151,7 +150,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn next_day_to_roll(&self, sealing: &Sealing) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let next: Option<i64> = sqlx::query("SELECT MIN(slot) FROM beat_packs WHERE slot >= $1")
+        let next: Option<i64> = query("SELECT MIN(slot) FROM beat_packs WHERE slot >= $1")
             .bind(slot(packs::hour_number(sealing.rolled_until), 0))
             .fetch_one(&self.readers)
             .await?
@@ -197,23 +196,23 @@ impl Store {
     pub async fn doom_unused(&self, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<(), StoreError> {
         let mut unused = Vec::new();
         let mut named: HashSet<i64> = HashSet::new();
-        let mut rows = sqlx::query("SELECT id, sources, used_until, doomed_at FROM ranked_lists").fetch(&self.readers);
+        let mut rows = query("SELECT id, sources, used_until, doomed_at FROM ranked_lists").fetch(&self.readers);
         while let Some(row) = rows.try_next().await? {
             let used_until: i64 = row.try_get(2)?;
             let is_ripe =
-                row.try_get::<Option<i64>, _>(3)?.is_none_or(|doomed| doomed <= now.timestamp_micros() - DOOMED_FOR_US);
+                row.try_get::<Option<i64>>(3)?.is_none_or(|doomed| doomed <= now.timestamp_micros() - DOOMED_FOR_US);
             if used_until < day_number(before) && is_ripe {
                 unused.push(row.try_get(0)?);
             }
-            named.extend(row.try_get::<&str, _>(1)?.split(',').filter_map(|id| id.parse::<i64>().ok()));
+            named.extend(row.try_get::<&str>(1)?.split(',').filter_map(|id| id.parse::<i64>().ok()));
         }
         drop(rows);
         let mut nameless = Vec::new();
-        let mut rows = sqlx::query("SELECT id, doomed_at FROM sources").fetch(&self.readers);
+        let mut rows = query("SELECT id, doomed_at FROM sources").fetch(&self.readers);
         while let Some(row) = rows.try_next().await? {
             let id: i64 = row.try_get(0)?;
             let is_ripe =
-                row.try_get::<Option<i64>, _>(1)?.is_none_or(|doomed| doomed <= now.timestamp_micros() - DOOMED_FOR_US);
+                row.try_get::<Option<i64>>(1)?.is_none_or(|doomed| doomed <= now.timestamp_micros() - DOOMED_FOR_US);
             if !named.contains(&id) && is_ripe {
                 nameless.push(id);
             }

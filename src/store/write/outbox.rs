@@ -9,16 +9,17 @@
 //! recording stay in one file, since each leans on what the others leave in a row.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use crate::domain::reason::Severity;
 use crate::store::file::readers::Readers;
 use crate::store::read::firing;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::texts;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, Together, TriedDelivery};
 use crate::store::values::column::{new_id, timestamp, timestamp_from, word};
-use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 use crate::store::write::enqueue::wake;
 use crate::store::write::together::{self, Lead, Lending, hold_up};
@@ -60,7 +61,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn outlook(&self, now: DateTime<Utc>, claiming: &Claiming) -> Result<Outlook, StoreError> {
-        let due: Option<i64> = sqlx::query(concat!(
+        let due: Option<i64> = query(concat!(
             waiting_receivers!(),
             "SELECT MIN((SELECT d.next_at FROM deliveries d WHERE d.receiver = waiting.receiver AND ",
             claimable!(),
@@ -74,7 +75,7 @@ impl Readers {
         .await?
         .try_get(0)?;
         // What a delivery worker that died had claimed.
-        let lent: Option<i64> = sqlx::query(concat!(
+        let lent: Option<i64> = query(concat!(
             "SELECT MIN(lease_until) FROM deliveries WHERE state = 'pending' AND lease_until > 0 AND lease_until > $1 \
              AND id NOT IN ",
             texts!("$2")
@@ -85,7 +86,7 @@ impl Readers {
         .await?
         .try_get(0)?;
         let fallback_at: Option<i64> =
-            sqlx::query("SELECT MIN(fallback_at) FROM deliveries WHERE state = 'pending' AND fallback_at IS NOT NULL")
+            query("SELECT MIN(fallback_at) FROM deliveries WHERE state = 'pending' AND fallback_at IS NOT NULL")
                 .fetch_one(&self.readers)
                 .await?
                 .try_get(0)?;
@@ -98,15 +99,14 @@ impl Readers {
 
 /// Lends out to a node what is due; see `Store::claim`.
 pub(in crate::store) async fn claim(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     by: &str,
     now: DateTime<Utc>,
     claiming: &Claiming,
 ) -> Result<Vec<Claim>, StoreError> {
-    let receivers =
-        sqlx::query(concat!(waiting_receivers!(), "SELECT receiver FROM waiting WHERE receiver IS NOT NULL"))
-            .fetch_all(&mut *connection)
-            .await?;
+    let receivers = query(concat!(waiting_receivers!(), "SELECT receiver FROM waiting WHERE receiver IS NOT NULL"))
+        .fetch_all(&mut *connection)
+        .await?;
     let mut due: Vec<(i64, String)> = Vec::new();
     for row in receivers {
         let receiver: &str = row.try_get(0)?;
@@ -130,7 +130,7 @@ pub(in crate::store) async fn claim(
 
 /// What of one receiver's is due, as far as it has room: moment and id.
 async fn due_for(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: DateTime<Utc>,
     claiming: &Claiming,
     (receiver, room): (&str, usize),
@@ -138,7 +138,7 @@ async fn due_for(
     if room == 0 {
         return Ok(Vec::new());
     }
-    let rows = sqlx::query(concat!(
+    let rows = query(concat!(
         "SELECT d.next_at, d.id FROM deliveries d WHERE d.receiver = $1 AND d.next_at <= $2 AND ",
         claimable!(),
         concat!(" AND d.lease_until <= $2 AND d.id NOT IN ", texts!("$3"), " ORDER BY d.next_at, d.id LIMIT $4"),
@@ -153,8 +153,8 @@ async fn due_for(
 }
 
 /// Takes back what a node that starts had lent out when it died. What others have is free when their time is over.
-pub(in crate::store) async fn take_back(connection: &mut SqliteConnection, by: &str) -> Result<(), sqlx::Error> {
-    sqlx::query(
+pub(in crate::store) async fn take_back(connection: &mut Connection, by: &str) -> Result<(), sqlx::Error> {
+    query(
         "UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE state = 'pending' AND lease_until > 0 AND lease_by = $1",
     )
     .bind(by)
@@ -172,11 +172,8 @@ macro_rules! from_the_future {
 
 /// Makes due what a clock ahead of this one put off; see `Store::reckon_anew`. It is known by what it was reckoned from,
 /// a try or the promise itself, which lies in the future.
-pub(in crate::store) async fn reckon_anew(
-    connection: &mut SqliteConnection,
-    now: DateTime<Utc>,
-) -> Result<u64, sqlx::Error> {
-    let due = sqlx::query(concat!(
+pub(in crate::store) async fn reckon_anew(connection: &mut Connection, now: DateTime<Utc>) -> Result<u64, sqlx::Error> {
+    let due = query(concat!(
         "UPDATE deliveries SET next_at = $1 WHERE state = 'pending' AND next_at > $1 AND (",
         from_the_future!(),
         " OR EXISTS (SELECT 1 FROM attempts a WHERE a.delivery = deliveries.id AND a.ended_at > $1))",
@@ -185,7 +182,7 @@ pub(in crate::store) async fn reckon_anew(
     .execute(&mut *connection)
     .await?;
     // Its age counts from now on, by which fallbacks are woken and a dead receiver is given up.
-    sqlx::query(concat!(
+    query(concat!(
         "UPDATE deliveries SET promised_at = $1, fallback_at = CASE WHEN fallback_at > $2 THEN $2 ELSE fallback_at END \
          WHERE state = 'pending' AND promised_at > $1 AND ",
         from_the_future!(),
@@ -194,16 +191,16 @@ pub(in crate::store) async fn reckon_anew(
     .bind((now + FALLBACK_AFTER).timestamp_micros())
     .execute(connection)
     .await?;
-    Ok(due.rows_affected())
+    Ok(due)
 }
 
 async fn lend(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (id, lending): (&str, Lending<'_>),
     claiming: &Claiming,
     now: DateTime<Utc>,
 ) -> Result<Option<Claim>, StoreError> {
-    let row = sqlx::query(
+    let row = query(
         "UPDATE deliveries SET lease = $2, lease_until = $3, lease_by = $5 WHERE id = $1 AND state = 'pending' AND lease_until <= $4 \
          RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), \
          receiver, fallback, severity, lease, tries, promised_at, attempts > tries, group_key, batch",
@@ -233,7 +230,7 @@ async fn lend(
     Ok(Some(claim))
 }
 
-fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
+fn claim_from(row: &Row) -> Result<Claim, StoreError> {
     Ok(Claim {
         delivery: row.try_get(0)?,
         notification: row.try_get(1)?,
@@ -254,27 +251,22 @@ fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
 
 /// Hands back a claim that came to nothing; see `Store::hand_back`. Only its holder can.
 pub(in crate::store) async fn hand_back(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     deliveries: &[String],
     lease: &str,
 ) -> Result<(), sqlx::Error> {
     for delivery in deliveries {
-        sqlx::query(
-            "UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE id = $1 AND lease = $2 AND state = 'pending'",
-        )
-        .bind(delivery)
-        .bind(lease)
-        .execute(&mut *connection)
-        .await?;
+        query("UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE id = $1 AND lease = $2 AND state = 'pending'")
+            .bind(delivery)
+            .bind(lease)
+            .execute(&mut *connection)
+            .await?;
     }
     Ok(())
 }
 
 /// Records a try, of all that was in its message; see `Store::attempted`.
-pub(in crate::store) async fn attempted(
-    connection: &mut SqliteConnection,
-    attempted: &Attempted,
-) -> Result<(), sqlx::Error> {
+pub(in crate::store) async fn attempted(connection: &mut Connection, attempted: &Attempted) -> Result<(), sqlx::Error> {
     for delivery in &attempted.deliveries {
         tried(connection, delivery, attempted).await?;
     }
@@ -282,7 +274,7 @@ pub(in crate::store) async fn attempted(
 }
 
 async fn tried(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     TriedDelivery { id: delivery, stand_ins }: &TriedDelivery,
     attempted: &Attempted,
 ) -> Result<(), sqlx::Error> {
@@ -291,9 +283,11 @@ async fn tried(
         AttemptEnd::Failed { why, .. } => ("failed", why.as_str()),
         AttemptEnd::Refused { why } => ("refused", why.as_str()),
     };
-    sqlx::query(
+    // Who does not know whether it was recorded says it once more.
+    let noted = query(
         "INSERT INTO attempts (delivery, number, started_at, ended_at, ended, note) \
-         VALUES ($1, (SELECT COALESCE(MAX(number), 0) + 1 FROM attempts WHERE delivery = $1), $2, $3, $4, $5)",
+         SELECT $1, COALESCE(MAX(number), 0) + 1, $2, $3, $4, $5 FROM attempts WHERE delivery = $1 \
+         HAVING COUNT(*) FILTER (WHERE started_at = $2 AND ended_at = $3) = 0",
     )
     .bind(delivery)
     .bind(attempted.started_at.timestamp_micros())
@@ -302,6 +296,9 @@ async fn tried(
     .bind(note.chars().take(NOTE_CHARS_MAX).collect::<String>())
     .execute(&mut *connection)
     .await?;
+    if noted == 0 {
+        return Ok(());
+    }
     let ended_at = attempted.ended_at.timestamp_micros();
     let (next_at, sent_at) = match attempted.next {
         NextAttempt::Sent => (ended_at, Some(ended_at)),
@@ -309,7 +306,7 @@ async fn tried(
         NextAttempt::Dead => (ended_at, None),
     };
     // A yes is a yes, even where the lease has passed to somebody else meanwhile; a no counts only for its holder.
-    sqlx::query(
+    query(
         "UPDATE deliveries SET attempts = attempts + 1, tries = tries + 1, state = $3, next_at = $4, \
          sent_at = COALESCE($5, sent_at), external_ref = COALESCE($6, external_ref), lease = NULL, lease_until = 0 WHERE id = $1 AND (lease = $2 OR $3 = 'sent')",
     )
@@ -329,11 +326,11 @@ async fn tried(
 
 /// Promises a finished delivery anew; see `Store::replay`.
 pub(in crate::store) async fn replay(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     delivery: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, sqlx::Error> {
-    let changed = sqlx::query(
+    let changed = query(
         // Alone: what it was told with is not told once more.
         "UPDATE deliveries SET state = 'pending', promised_at = $2, next_at = $2, tries = 0, lease = NULL, \
          lease_until = 0, fallback_at = NULL, group_key = '', batch = NULL WHERE id = $1 AND state IN ('dead', 'sent')",
@@ -342,17 +339,17 @@ pub(in crate::store) async fn replay(
     .bind(now.timestamp_micros())
     .execute(connection)
     .await?;
-    Ok(changed.rows_affected() > 0)
+    Ok(changed > 0)
 }
 
 /// Gives up a pending delivery; see `Store::give_up`. A try that is under way loses its claim: its yes counts, its no
 /// brings nothing back.
 pub(in crate::store) async fn give_up(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     delivery: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, sqlx::Error> {
-    let changed = sqlx::query(
+    let changed = query(
         "UPDATE deliveries SET state = 'dead', next_at = $2, lease = NULL, lease_until = 0, fallback_at = NULL \
          WHERE id = $1 AND state = 'pending'",
     )
@@ -360,5 +357,5 @@ pub(in crate::store) async fn give_up(
     .bind(now.timestamp_micros())
     .execute(connection)
     .await?;
-    Ok(changed.rows_affected() > 0)
+    Ok(changed > 0)
 }

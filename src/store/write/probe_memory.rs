@@ -1,25 +1,27 @@
 //! What is known of a server between beats: what probes learnt of it, and what they cost it, by day.
 
+use std::collections::BTreeMap;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
+use crate::domain::database_address::DatabaseAddress;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::Footprint;
 use crate::domain::protocol::{Era, Transport, legacy_version};
 use crate::domain::rate_limit::Spent;
 use crate::domain::server_profile::{Caution, KeptSession, ServerProfile};
 use crate::store::file::readers::Readers;
-use crate::store::file::schema;
+use crate::store::read::beside;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::row::Row;
+use crate::store::sql::rows::Rows;
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::{ChangeSet, ServerProfileRow};
 use crate::store::values::column::{timestamp_or_none, word, word_or_none};
 use crate::store::values::error::StoreError;
-use crate::store::values::rows::Rows;
 use crate::store::values::whose::{Whose, is_of};
 
 static LEARNT: Rows = Rows::new(
@@ -61,11 +63,11 @@ pub fn address_hash(monitor: &Monitor) -> String {
 ///
 /// # Errors
 /// Where there is no such database, or it is of another version.
-pub async fn recall(database: &Path, address: &str) -> Result<Option<ServerProfile>, StoreError> {
-    let readers = schema::readers(database).await?;
-    let row = sqlx::query(
+pub async fn recall(database: impl Into<DatabaseAddress>, address: &str) -> Result<Option<ServerProfile>, StoreError> {
+    let readers = beside::readers(&database.into()).await?;
+    let row = query(
         "SELECT era, transport, found_at, discover, closing, certificate_until, admits_strangers, answered, session, \
-         session_version, session_opened_at FROM learnt WHERE address = $1 ORDER BY found_at DESC LIMIT 1",
+         session_version, session_opened_at FROM learnt WHERE address = $1 ORDER BY found_at DESC NULLS LAST LIMIT 1",
     )
     .bind(address)
     .fetch_optional(&readers)
@@ -76,13 +78,13 @@ pub async fn recall(database: &Path, address: &str) -> Result<Option<ServerProfi
 }
 
 /// Writes what the records bring of it.
-pub(in crate::store) async fn keep(
-    connection: &mut SqliteConnection,
-    records: &[&ChangeSet],
-) -> Result<(), sqlx::Error> {
-    let profile: Vec<&ServerProfileRow> = records.iter().filter_map(|record| record.profile.as_ref()).collect();
+pub(in crate::store) async fn keep(connection: &mut Connection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
+    // The last of each counts; PostgreSQL takes no row twice in one statement.
+    let profiles = records.iter().filter_map(|record| record.profile.as_ref());
+    let profiles: BTreeMap<&MonitorId, &ServerProfileRow> = profiles.map(|row| (&row.monitor, row)).collect();
+    let profiles: Vec<&ServerProfileRow> = profiles.into_values().collect();
     LEARNT
-        .run(connection, &profile, |query, row| {
+        .run(connection, &profiles, |query, row| {
             query
                 .bind(row.monitor.as_str())
                 .bind(row.address.as_str())
@@ -99,7 +101,9 @@ pub(in crate::store) async fn keep(
                 .bind(row.profile.kept.as_ref().map(|kept| kept.opened_at.timestamp_micros()))
         })
         .await?;
-    let spent: Vec<&(MonitorId, Spent)> = records.iter().flat_map(|record| &record.spent).collect();
+    let spent = records.iter().flat_map(|record| &record.spent);
+    let spent: BTreeMap<(&MonitorId, i64), &(MonitorId, Spent)> = spent.map(|one| ((&one.0, one.1.day), one)).collect();
+    let spent: Vec<&(MonitorId, Spent)> = spent.into_values().collect();
     FOOTPRINTS
         .run(connection, &spent, |query, (monitor, spent)| {
             let cost = &spent.footprint;
@@ -124,7 +128,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn server_profiles(&self, whose: Whose<'_>) -> Result<Vec<ServerProfileRow>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT monitor, address, era, transport, found_at, discover, closing, certificate_until, admits_strangers, \
              answered, session, session_version, session_opened_at FROM learnt WHERE ",
             is_of!("monitor", "$1")
@@ -152,7 +156,7 @@ impl Readers {
         now: DateTime<Utc>,
         whose: Whose<'_>,
     ) -> Result<HashMap<MonitorId, Vec<Spent>>, StoreError> {
-        let rows = sqlx::query(concat!(
+        let rows = query(concat!(
             "SELECT monitor, day, beats, requests, bytes_out, bytes_in, connections, sessions_opened, \
              sessions_closed, tokens FROM footprints WHERE day >= $1 AND ",
             is_of!("monitor", "$2"),
@@ -164,7 +168,7 @@ impl Readers {
         .await?;
         let mut days: HashMap<MonitorId, Vec<Spent>> = HashMap::new();
         for row in &rows {
-            let number = |column: usize| row.try_get::<i64, _>(column).map(i64::unsigned_abs);
+            let number = |column: usize| row.try_get::<i64>(column).map(i64::unsigned_abs);
             let few = |column: usize| number(column).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
             days.entry(MonitorId::new(row.try_get(0)?)).or_default().push(Spent {
                 day: row.try_get(1)?,
@@ -185,7 +189,7 @@ impl Readers {
 }
 
 /// What was learnt, from these columns on.
-fn profile_of(row: &SqliteRow, first: usize) -> Result<ServerProfile, StoreError> {
+fn profile_of(row: &Row, first: usize) -> Result<ServerProfile, StoreError> {
     let [id, version]: [Option<String>; 2] = [row.try_get(first + 8)?, row.try_get(first + 9)?];
     let opened_at = timestamp_or_none(row, first + 10)?;
     let kept = id.zip(version.as_deref().and_then(legacy_version)).zip(opened_at);
@@ -197,7 +201,7 @@ fn profile_of(row: &SqliteRow, first: usize) -> Result<ServerProfile, StoreError
         closing: word(row.try_get(first + 4)?, "closing", Caution::from_slug)?,
         certificate_until: timestamp_or_none(row, first + 5)?,
         admits_strangers: row.try_get(first + 6)?,
-        answered: row.try_get::<Option<String>, _>(first + 7)?.as_deref().and_then(legacy_version),
+        answered: row.try_get::<Option<String>>(first + 7)?.as_deref().and_then(legacy_version),
         kept: kept.map(|((id, version), opened_at)| Arc::new(KeptSession { id, version, opened_at })),
         ..ServerProfile::default()
     })

@@ -1,10 +1,11 @@
 //! Forgetting what was kept long enough, a little at a time, and giving the disk its pages back.
 
 use chrono::{DateTime, Utc};
-use sqlx::{Row, SqliteConnection};
 
 use crate::store::packed::packs::{day_number, hour_number, slot};
-use crate::store::values::dialect::{numbers, texts};
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::{numbers, texts};
+use crate::store::sql::statement::{assembled, query};
 use crate::store::values::error::StoreError;
 use crate::store::write::append::Names;
 use crate::store::write::config_files;
@@ -49,7 +50,7 @@ pub(in crate::store) enum Table {
 
 /// See [`crate::store::Store::forget`].
 pub(in crate::store) async fn forget(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     what: Retained,
     before: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
@@ -95,17 +96,17 @@ pub(in crate::store) async fn forget(
 }
 
 /// Runs a statement of a bound and a limit; how many rows that were.
-async fn delete(connection: &mut SqliteConnection, statement: &'static str, before: i64) -> Result<u64, StoreError> {
-    Ok(sqlx::query(statement).bind(before).bind(AT_ONCE).execute(connection).await?.rows_affected())
+async fn delete(connection: &mut Connection, statement: &'static str, before: i64) -> Result<u64, StoreError> {
+    Ok(query(statement).bind(before).bind(AT_ONCE).execute(connection).await?)
 }
 
 /// Incidents that ended before a moment and of which nothing is still to be said, with their timelines.
-async fn forget_incidents(connection: &mut SqliteConnection, before: i64) -> Result<u64, StoreError> {
+async fn forget_incidents(connection: &mut Connection, before: i64) -> Result<u64, StoreError> {
     let over = "SELECT id FROM incidents i WHERE i.resolved_at < $1 \
          AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.incident = i.id AND d.state = 'pending') LIMIT $2";
     let ids = ids(connection, over, before).await?;
     let notifications = concat!("SELECT id FROM notifications n WHERE n.incident IN ", texts!("$1"));
-    let told: Vec<String> = sqlx::query(notifications)
+    let told: Vec<String> = query(notifications)
         .bind(&ids.json)
         .fetch_all(&mut *connection)
         .await?
@@ -118,13 +119,13 @@ async fn forget_incidents(connection: &mut SqliteConnection, before: i64) -> Res
         concat!("DELETE FROM holds WHERE incident IN ", texts!("$1")),
         concat!("DELETE FROM incidents WHERE id IN ", texts!("$1")),
     ] {
-        sqlx::query(statement).bind(&ids.json).execute(&mut *connection).await?;
+        query(statement).bind(&ids.json).execute(&mut *connection).await?;
     }
     Ok(ids.count)
 }
 
 async fn forget_notifications(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     which: &'static str,
     before: i64,
 ) -> Result<u64, StoreError> {
@@ -134,7 +135,7 @@ async fn forget_notifications(
 }
 
 /// Notifications, their deliveries and attempts; `ids` is JSON.
-async fn forget_told(connection: &mut SqliteConnection, ids: &str) -> Result<(), StoreError> {
+async fn forget_told(connection: &mut Connection, ids: &str) -> Result<(), StoreError> {
     for statement in [
         concat!(
             "DELETE FROM attempts WHERE delivery IN (SELECT id FROM deliveries WHERE notification IN ",
@@ -145,13 +146,13 @@ async fn forget_told(connection: &mut SqliteConnection, ids: &str) -> Result<(),
         concat!("DELETE FROM notification_incidents WHERE notification IN ", texts!("$1")),
         concat!("DELETE FROM notifications WHERE id IN ", texts!("$1")),
     ] {
-        sqlx::query(statement).bind(ids).execute(&mut *connection).await?;
+        query(statement).bind(ids).execute(&mut *connection).await?;
     }
     Ok(())
 }
 
 /// Accepted and seen lists that no longer hold, and the texts that nothing names any more.
-async fn forget_tools(connection: &mut SqliteConnection, before: i64) -> Result<u64, StoreError> {
+async fn forget_tools(connection: &mut Connection, before: i64) -> Result<u64, StoreError> {
     let accepted = "DELETE FROM monitor_tools WHERE (monitor, from_at) IN \
          (SELECT monitor, from_at FROM monitor_tools WHERE to_at < $1 LIMIT $2)";
     let seen = "DELETE FROM tools_seen WHERE (monitor, hash) IN (SELECT s.monitor, s.hash FROM tools_seen s \
@@ -174,8 +175,8 @@ struct Ids {
     count: u64,
 }
 
-async fn ids(connection: &mut SqliteConnection, which: &'static str, before: i64) -> Result<Ids, StoreError> {
-    let rows = sqlx::query(which).bind(before).bind(AT_ONCE).fetch_all(connection).await?;
+async fn ids(connection: &mut Connection, which: &'static str, before: i64) -> Result<Ids, StoreError> {
+    let rows = query(which).bind(before).bind(AT_ONCE).fetch_all(connection).await?;
     let ids: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     Ok(Ids { count: ids.len() as u64, json: serde_json::json!(ids).to_string() })
 }
@@ -184,11 +185,11 @@ async fn ids(connection: &mut SqliteConnection, which: &'static str, before: i64
 /// Whoever uses one again meanwhile asks the table for it, because what the writer remembers is forgotten here, and that
 /// takes the doom away.
 pub(in crate::store) async fn drop_doomed(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     names: &mut Names,
     doom: &Doom,
 ) -> Result<bool, StoreError> {
-    names.forget_all();
+    names.forget_droppable();
     let now = doom.now.timestamp_micros();
     let numbers = serde_json::json!(doom.numbers).to_string();
     let (drop, mark) = match doom.table {
@@ -213,13 +214,13 @@ pub(in crate::store) async fn drop_doomed(
             numbers!("$2"),
             ")"
         );
-        let gone = sqlx::query(texts).bind(now - DOOMED_FOR_US).bind(&numbers).execute(&mut *connection).await?;
-        if gone.rows_affected() > 0 {
+        let gone = query(texts).bind(now - DOOMED_FOR_US).bind(&numbers).execute(&mut *connection).await?;
+        if gone > 0 {
             names.texts.forget();
         }
     }
-    sqlx::query(drop).bind(now - DOOMED_FOR_US).bind(&numbers).execute(&mut *connection).await?;
-    sqlx::query(mark).bind(now).bind(&numbers).execute(&mut *connection).await?;
+    query(drop).bind(now - DOOMED_FOR_US).bind(&numbers).execute(&mut *connection).await?;
+    query(mark).bind(now).bind(&numbers).execute(&mut *connection).await?;
     Ok(false)
 }
 
@@ -229,13 +230,17 @@ const FREE_SHARE_MIN: i64 = 4;
 const FREE_MIN: i64 = 4_096;
 
 /// See [`crate::store::Store::shrink`].
-pub(in crate::store) async fn shrink(connection: &mut SqliteConnection, pages: u32) -> Result<bool, StoreError> {
-    let free: i64 = sqlx::query("PRAGMA freelist_count").fetch_one(&mut *connection).await?.try_get(0)?;
-    let all: i64 = sqlx::query("PRAGMA page_count").fetch_one(&mut *connection).await?.try_get(0)?;
+pub(in crate::store) async fn shrink(connection: &mut Connection, pages: u32) -> Result<bool, StoreError> {
+    if connection.is_postgres() {
+        // It uses them again by itself, and gives none back.
+        return Ok(false);
+    }
+    let free: i64 = query("PRAGMA freelist_count").fetch_one(&mut *connection).await?.try_get(0)?;
+    let all: i64 = query("PRAGMA page_count").fetch_one(&mut *connection).await?.try_get(0)?;
     if free < FREE_MIN || free < all / FREE_SHARE_MIN {
         return Ok(false);
     }
-    sqlx::raw_sql(sqlx::AssertSqlSafe(format!("PRAGMA incremental_vacuum({pages})"))).execute(&mut *connection).await?;
-    let left: i64 = sqlx::query("PRAGMA freelist_count").fetch_one(&mut *connection).await?.try_get(0)?;
+    assembled(format!("PRAGMA incremental_vacuum({pages})").into()).execute(&mut *connection).await?;
+    let left: i64 = query("PRAGMA freelist_count").fetch_one(&mut *connection).await?.try_get(0)?;
     Ok(left < free)
 }

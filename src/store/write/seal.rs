@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt as _;
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::Availability;
 use crate::domain::monitor::MonitorId;
@@ -26,10 +25,12 @@ use crate::store::packed::packs::{self, damaged, slot};
 use crate::store::packed::roll;
 use crate::store::packed::sealing::{self, Begun};
 use crate::store::read::unsealed::{self, is_late};
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::numbers;
+use crate::store::sql::statement::query;
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::{ChangeSet, LOCAL};
 use crate::store::values::column::timestamp_from;
-use crate::store::values::dialect::numbers;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 use crate::store::write::append::Names;
@@ -54,12 +55,12 @@ pub struct Owned {
 
 /// See [`crate::store::Store::begin_sealing`].
 pub(in crate::store) async fn begin(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     shards: &Shards,
     until: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     // Where a beat came meanwhile whose hour would be passed over, the janitor looks again.
-    let passed_over = sqlx::query(concat!(
+    let passed_over = query(concat!(
         "SELECT EXISTS (SELECT 1 FROM beats WHERE started_at < $1 AND started_at >= \
          (SELECT MIN(sealed_until) FROM shards WHERE shard IN ",
         numbers!("$2"),
@@ -72,7 +73,7 @@ pub(in crate::store) async fn begin(
     if passed_over.try_get(0)? {
         return Ok(());
     }
-    sqlx::query(concat!("UPDATE shards SET begun_until = $1 WHERE begun_until < $1 AND shard IN ", numbers!("$2")))
+    query(concat!("UPDATE shards SET begun_until = $1 WHERE begun_until < $1 AND shard IN ", numbers!("$2")))
         .bind(until.timestamp_micros())
         .bind(numbers_of(shards))
         .execute(connection)
@@ -82,13 +83,13 @@ pub(in crate::store) async fn begin(
 
 /// See [`crate::store::Store::sealed`].
 pub(in crate::store) async fn sealed(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     changes: &mut RowChanges,
     shards: &Shards,
     until: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     changes.sealed_until.push((*shards, until));
-    sqlx::query(concat!("UPDATE shards SET sealed_until = $1 WHERE sealed_until < $1 AND shard IN ", numbers!("$2")))
+    query(concat!("UPDATE shards SET sealed_until = $1 WHERE sealed_until < $1 AND shard IN ", numbers!("$2")))
         .bind(until.timestamp_micros())
         .bind(numbers_of(shards))
         .execute(connection)
@@ -102,27 +103,25 @@ fn numbers_of(shards: &Shards) -> String {
 
 /// Notes which of the records came after their hour's sealing had begun.
 pub(in crate::store) async fn note_late(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     begun: &Begun,
     records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
     let beats = records.iter().filter_map(|record| record.beat.as_ref());
     for beat in beats.filter(|beat| begun.is_late(&beat.monitor, beat.started_at)) {
-        sqlx::query(
-            "INSERT INTO late_beats (started_at, monitor, location) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-        )
-        .bind(beat.started_at.timestamp_micros())
-        .bind(beat.monitor.as_str())
-        .bind(LOCAL)
-        .execute(&mut *connection)
-        .await?;
+        query("INSERT INTO late_beats (started_at, monitor, location) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING")
+            .bind(beat.started_at.timestamp_micros())
+            .bind(beat.monitor.as_str())
+            .bind(LOCAL)
+            .execute(&mut *connection)
+            .await?;
     }
     Ok(())
 }
 
 /// Writes the packs of some monitors.
 pub(in crate::store) async fn seal(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     names: &mut Names,
     hour: DateTime<Utc>,
     owned: &[Owned],
@@ -137,7 +136,7 @@ pub(in crate::store) async fn seal(
             hour::encode(hour, &owned.beats, &numbers).map_err(|error| damaged("a pack to be written", &error))?;
         let scheduled = || owned.beats.iter().filter(|beat| beat.is_scheduled());
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        sqlx::query(
+        query(
             "INSERT INTO beat_packs (slot, due, seen, up, apart, data) VALUES ($1, $2, $3, $4, $5, $6) \
              ON CONFLICT (slot) DO UPDATE SET due = excluded.due, seen = excluded.seen, up = excluded.up, \
              apart = excluded.apart, data = excluded.data",
@@ -156,7 +155,7 @@ pub(in crate::store) async fn seal(
 
 /// The numbers for a monitor's canaries, and for the answers that came often; `used` gathers the lists of all.
 async fn numbers(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     names: &Names,
     day: i64,
     beats: &[PastBeat],
@@ -185,13 +184,13 @@ async fn numbers(
 }
 
 /// See [`crate::store::Store::sweep`].
-pub(in crate::store) async fn sweep(connection: &mut SqliteConnection) -> Result<bool, StoreError> {
+pub(in crate::store) async fn sweep(connection: &mut Connection) -> Result<bool, StoreError> {
     let sealing = sealing::sealing(connection).await?;
     let (from, end) = (sealing.swept_until.timestamp_micros(), sealing.first_sealed.timestamp_micros());
     if from >= end {
         return Ok(false);
     }
-    let next: Option<i64> = sqlx::query(
+    let next: Option<i64> = query(
         "SELECT started_at FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY started_at LIMIT 1 OFFSET $3",
     )
     .bind(from)
@@ -209,14 +208,14 @@ pub(in crate::store) async fn sweep(connection: &mut SqliteConnection) -> Result
         "UPDATE sealing SET swept_until = $2 WHERE swept_until >= $1",
     ];
     for statement in statements {
-        sqlx::query(statement).bind(from).bind(until).execute(&mut *connection).await?;
+        query(statement).bind(from).bind(until).execute(&mut *connection).await?;
     }
     Ok(true)
 }
 
 /// See [`crate::store::Store::join_late`].
 pub(in crate::store) async fn join_late(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     names: &mut Names,
     (rows, changes): (&BeatRows, &mut RowChanges),
     (shards, now): (&Shards, DateTime<Utc>),
@@ -243,17 +242,17 @@ pub(in crate::store) async fn join_late(
 
 /// Some late beats of these shards from before a moment whose hour is sealed, the oldest first.
 async fn ripe(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     shards: &Shards,
     before: DateTime<Utc>,
 ) -> Result<Vec<(MonitorId, DateTime<Utc>)>, StoreError> {
-    let any = sqlx::query("SELECT EXISTS (SELECT 1 FROM late_beats WHERE started_at < $1)");
+    let any = query("SELECT EXISTS (SELECT 1 FROM late_beats WHERE started_at < $1)");
     if !any.bind(before.timestamp_micros()).fetch_one(&mut *connection).await?.try_get(0)? {
         return Ok(Vec::new());
     }
     let sealing = sealing::sealing(connection).await?;
     let mut rows =
-        sqlx::query("SELECT started_at, monitor FROM late_beats WHERE started_at < $1 ORDER BY started_at, monitor")
+        query("SELECT started_at, monitor FROM late_beats WHERE started_at < $1 ORDER BY started_at, monitor")
             .bind(sealing.last_sealed.min(before).timestamp_micros())
             .fetch(connection);
     let mut ripe = Vec::new();
@@ -270,7 +269,7 @@ async fn ripe(
 
 /// Has those of a monitor's beats of an hour that came late join their pack; `starts` is where they may stand.
 async fn join(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     names: &mut Names,
     monitor: &MonitorId,
     (hour, starts): (DateTime<Utc>, &[i64]),
@@ -290,7 +289,7 @@ async fn join(
         (concat!("DELETE FROM late_beats WHERE started_at IN ", numbers!("$1"), " AND monitor = $2"), starts),
     ] {
         let starts = serde_json::json!(starts).to_string();
-        sqlx::query(statement).bind(starts).bind(monitor.as_str()).execute(&mut *connection).await?;
+        query(statement).bind(starts).bind(monitor.as_str()).execute(&mut *connection).await?;
     }
     roll::roll_again(connection, number, hour).await
 }

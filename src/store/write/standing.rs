@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sqlx::{Row, SqliteConnection};
-
 use crate::domain::shard::{Shard, Shards};
 use crate::live::published::SlimStanding;
-use crate::store::values::dialect::{numbers, texts};
-use crate::store::values::rows::Rows;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::{numbers, texts};
+use crate::store::sql::rows::Rows;
+use crate::store::sql::statement::query;
 use crate::store::values::standing_text::written;
 
 static STANDINGS: Rows = Rows::new(
@@ -19,7 +19,7 @@ static STANDINGS: Rows = Rows::new(
 /// Writes how some monitors stand, each under the next version of its shard: nobody else gives one out until the transaction is
 /// over. One that has left the file meanwhile is left out.
 pub(in crate::store) async fn publish(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     node: &str,
     standings: &[SlimStanding],
 ) -> Result<(), sqlx::Error> {
@@ -39,20 +39,17 @@ pub(in crate::store) async fn publish(
 }
 
 /// The ids among them that a file in force has.
-async fn declared(
-    connection: &mut SqliteConnection,
-    standings: &[SlimStanding],
-) -> Result<HashSet<String>, sqlx::Error> {
+async fn declared(connection: &mut Connection, standings: &[SlimStanding]) -> Result<HashSet<String>, sqlx::Error> {
     let ids: Vec<&str> = standings.iter().map(|standing| standing.id.as_str()).collect();
-    let rows = sqlx::query(concat!("SELECT id FROM monitors WHERE removed_at IS NULL AND id IN ", texts!("$1")));
+    let rows = query(concat!("SELECT id FROM monitors WHERE removed_at IS NULL AND id IN ", texts!("$1")));
     let rows = rows.bind(serde_json::json!(ids).to_string()).fetch_all(connection).await?;
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// By the number of the shard.
-async fn next_versions(connection: &mut SqliteConnection, shards: &Shards) -> Result<HashMap<u8, i64>, sqlx::Error> {
+async fn next_versions(connection: &mut Connection, shards: &Shards) -> Result<HashMap<u8, i64>, sqlx::Error> {
     let numbers: Vec<u8> = shards.iter().map(Shard::number).collect();
-    let rows = sqlx::query(concat!(
+    let rows = query(concat!(
         "UPDATE standing_versions SET version = version + 1 WHERE shard IN ",
         numbers!("$1"),
         " RETURNING shard, version"

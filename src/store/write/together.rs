@@ -2,16 +2,17 @@
 //! of it brings the same; and what has to wait where a receiver wants no more messages than so many.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::paging::delivery::FALLBACK_AFTER;
 use crate::domain::paging::gathering::TOO_MANY;
 use crate::domain::reason::Severity;
 use crate::domain::receiver::AtMost;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::dialect::texts;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::claims::Companion;
 use crate::store::values::column::{new_id, word};
-use crate::store::values::dialect::texts;
 use crate::store::values::error::StoreError;
 
 /// Promises in one message; the rest of a group goes in the next.
@@ -41,7 +42,7 @@ pub(super) struct Lead<'a> {
 
 /// Lends out with a promise what goes in the same message; the message's id, and the others by notification.
 pub(super) async fn gather(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     lead: Lead<'_>,
     lending: Lending<'_>,
     (busy, now): (&str, DateTime<Utc>),
@@ -50,7 +51,7 @@ pub(super) async fn gather(
         Some(batch) => batch.to_owned(),
         None => begin(connection, lead, busy, now).await?,
     };
-    let rows = sqlx::query(
+    let rows = query(
         concat!("UPDATE deliveries SET lease = $2, lease_until = $3, lease_by = $7 WHERE batch = $1 AND state = 'pending' AND id <> $4 \
          AND lease_until <= $5 AND id NOT IN ", texts!("$6"), " \
          RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), severity, fallback"),
@@ -71,13 +72,13 @@ pub(super) async fn gather(
 
 /// Takes together what waits under a key; an incident's messages in their order, so none behind one that is left out.
 async fn begin(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     lead: Lead<'_>,
     busy: &str,
     now: DateTime<Utc>,
 ) -> Result<String, sqlx::Error> {
     let batch = new_id(now);
-    sqlx::query(concat!(
+    query(concat!(
         "UPDATE deliveries SET batch = $1 WHERE id = $4 OR id IN (SELECT d.id FROM deliveries d \
          WHERE d.receiver = $2 AND d.group_key = $3 AND d.group_key <> '' AND d.state = 'pending' AND d.batch IS NULL \
          AND d.lease_until <= $5 AND d.id NOT IN ",
@@ -102,7 +103,7 @@ async fn begin(
     Ok(batch)
 }
 
-fn companion(row: &SqliteRow) -> Result<Companion, StoreError> {
+fn companion(row: &Row) -> Result<Companion, StoreError> {
     Ok(Companion {
         delivery: row.try_get(0)?,
         notification: row.try_get(1)?,
@@ -116,13 +117,13 @@ fn companion(row: &SqliteRow) -> Result<Companion, StoreError> {
 /// message, but for what wakes them for the first time, escalations of a page, ends, and what goes before these; for a
 /// program one by one, in order. A drill does not wait.
 pub(super) async fn hold_up(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     (receiver, is_for_people): (&str, bool),
     (at_most, in_flight): (AtMost, usize),
     now: DateTime<Utc>,
 ) -> Result<usize, sqlx::Error> {
     let per = TimeDelta::from_std(at_most.per).unwrap_or_default();
-    let sent = sqlx::query(
+    let sent = query(
         "SELECT MAX(sent_at) FROM deliveries WHERE receiver = $1 AND sent_at IS NOT NULL AND sent_at > $2 \
          AND sent_at <= $3 GROUP BY COALESCE(batch, id) ORDER BY 1 DESC LIMIT $4",
     )
@@ -137,17 +138,17 @@ pub(super) async fn hold_up(
     if free > 0 {
         return Ok(free);
     }
-    let oldest = sent.last().filter(|_| sent.len() >= wanted).map(|row| row.try_get::<i64, _>(0)).transpose()?;
+    let oldest = sent.last().filter(|_| sent.len() >= wanted).map(|row| row.try_get::<i64>(0)).transpose()?;
     let free_at = oldest.and_then(DateTime::from_timestamp_micros).map_or(now + SOON, |oldest| oldest + per);
-    sqlx::query(
+    query(
         // What was tried, or is brought once more, keeps its message.
         "UPDATE deliveries SET next_at = $3, promised_at = CASE WHEN promised_at < $3 THEN $3 ELSE promised_at END, \
-         group_key = CASE WHEN $4 AND group_key = '' THEN $5 ELSE group_key END, \
-         fallback_at = CASE WHEN $4 AND fallback_at < $6 THEN $6 ELSE fallback_at END \
+         group_key = CASE WHEN $4 <> 0 AND group_key = '' THEN $5 ELSE group_key END, \
+         fallback_at = CASE WHEN $4 <> 0 AND fallback_at < $6 THEN $6 ELSE fallback_at END \
          WHERE receiver = $1 AND state = 'pending' AND next_at <= $2 AND lease_until <= $2 AND batch IS NULL \
          AND attempts = 0 AND NOT EXISTS (SELECT 1 FROM notifications n WHERE n.id = deliveries.notification \
          AND n.event IN ('drill', 'drill.over')) \
-         AND NOT ($4 AND EXISTS (SELECT 1 FROM deliveries l JOIN notifications n ON n.id = l.notification \
+         AND NOT ($4 <> 0 AND EXISTS (SELECT 1 FROM deliveries l JOIN notifications n ON n.id = l.notification \
          WHERE l.state = 'pending' AND l.order_key = deliveries.order_key AND l.sequence >= deliveries.sequence \
          AND (n.event = 'incident.resolved' OR n.severity = 'page' AND (n.event = 'incident.escalated' \
          OR NOT EXISTS (SELECT 1 FROM deliveries b WHERE b.incident = l.incident AND b.receiver = l.receiver \

@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest as _, Sha256};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
+use crate::store::sql::connection::Connection;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::query;
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::column::timestamp;
 use crate::store::values::error::StoreError;
@@ -33,14 +34,11 @@ pub struct TranscriptLine {
 }
 
 /// Writes what the records bring.
-pub(in crate::store) async fn keep(
-    connection: &mut SqliteConnection,
-    records: &[&ChangeSet],
-) -> Result<(), sqlx::Error> {
+pub(in crate::store) async fn keep(connection: &mut Connection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
     for row in records.iter().flat_map(|record| &record.transcripts) {
         let hash = hash(&row.text);
         let at = row.started_at.timestamp_micros();
-        sqlx::query(
+        query(
             "INSERT INTO blobs (hash, kind, codec, created_at, expires_at, data) \
              VALUES ($1, 'transcript', 'text', $2, $3, $4) \
              ON CONFLICT (hash, kind) DO UPDATE SET expires_at = excluded.expires_at \
@@ -52,7 +50,7 @@ pub(in crate::store) async fn keep(
         .bind(row.text.as_bytes())
         .execute(&mut *connection)
         .await?;
-        sqlx::query(
+        query(
             "INSERT INTO transcripts (monitor, started_at, incident, hash, reason) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (monitor, started_at, incident) DO NOTHING",
         )
@@ -65,7 +63,7 @@ pub(in crate::store) async fn keep(
         .await?;
         let Some(since) = row.leads_since.filter(|_| !row.incident.is_empty()) else { continue };
         // What led to the incident was seen before there was one.
-        sqlx::query(
+        query(
             "UPDATE transcripts SET incident = $2 WHERE monitor = $1 AND incident = '' AND started_at >= $3 \
              AND started_at < $4",
         )
@@ -81,20 +79,19 @@ pub(in crate::store) async fn keep(
 
 /// Forgets what is over, at most so much at once; how many rows that were.
 pub(in crate::store) async fn forget(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     now: DateTime<Utc>,
     kept: TimeDelta,
 ) -> Result<u64, sqlx::Error> {
-    let rows = sqlx::query(
+    let rows = query(
         "DELETE FROM transcripts WHERE (monitor, started_at, incident) IN \
          (SELECT monitor, started_at, incident FROM transcripts WHERE started_at <= $1 LIMIT $2)",
     )
     .bind((now - kept).timestamp_micros())
     .bind(FORGOTTEN_AT_ONCE)
     .execute(&mut *connection)
-    .await?
-    .rows_affected();
-    let texts = sqlx::query(
+    .await?;
+    let texts = query(
         "DELETE FROM blobs WHERE (hash, kind) IN \
          (SELECT hash, kind FROM blobs WHERE expires_at IS NOT NULL AND expires_at <= $1 AND kind = 'transcript' LIMIT $2)",
     )
@@ -102,8 +99,7 @@ pub(in crate::store) async fn forget(
     .bind((now - (kept - KEPT)).timestamp_micros())
     .bind(FORGOTTEN_AT_ONCE)
     .execute(&mut *connection)
-    .await?
-    .rows_affected();
+    .await?;
     Ok(rows + texts)
 }
 
@@ -113,7 +109,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn transcripts(&self, incident: &str) -> Result<Vec<TranscriptLine>, StoreError> {
-        let rows = sqlx::query(
+        let rows = query(
             "SELECT t.started_at, t.hash, t.reason, LENGTH(b.data) FROM transcripts t \
              JOIN blobs b ON b.hash = t.hash AND b.kind = 'transcript' \
              WHERE t.incident = $1 AND t.incident <> '' ORDER BY t.started_at LIMIT $2",
@@ -130,7 +126,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn last_transcript(&self, monitor: &MonitorId) -> Result<Option<TranscriptLine>, StoreError> {
-        let row = sqlx::query(
+        let row = query(
             "SELECT t.started_at, t.hash, t.reason, LENGTH(b.data) FROM transcripts t \
              JOIN blobs b ON b.hash = t.hash AND b.kind = 'transcript' \
              WHERE t.monitor = $1 ORDER BY t.started_at DESC LIMIT 1",
@@ -146,7 +142,7 @@ impl Readers {
     /// # Errors
     /// Where the database does not answer.
     pub async fn transcript(&self, hash: &str) -> Result<Option<String>, StoreError> {
-        let row = sqlx::query("SELECT data FROM blobs WHERE hash = $1 AND kind = 'transcript' AND codec = 'text'")
+        let row = query("SELECT data FROM blobs WHERE hash = $1 AND kind = 'transcript' AND codec = 'text'")
             .bind(hash)
             .fetch_optional(&self.readers)
             .await?;
@@ -160,7 +156,7 @@ fn hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn line(row: &SqliteRow) -> Result<TranscriptLine, StoreError> {
+fn line(row: &Row) -> Result<TranscriptLine, StoreError> {
     Ok(TranscriptLine {
         started_at: timestamp(row, 0)?,
         hash: row.try_get(1)?,

@@ -6,16 +6,14 @@
 //!   at once and without a retry: the callers know better than we do what can wait.
 //! - Nothing is remembered across batches but what is on disk, so the next batch heals by itself.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sqlx::{Connection, SqliteConnection};
 use tokio::sync::mpsc;
 
-use crate::store::file::held::{DatabaseLock, Held};
-use crate::store::file::schema::{self, PAGES_MAX, limit_pages};
 use crate::store::packed::sealing::{self, Begun};
+use crate::store::sql::connection::Connection;
+use crate::store::sql::statement::query;
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
@@ -28,6 +26,7 @@ use crate::store::write::decide::decide;
 use crate::store::write::drill;
 use crate::store::write::enqueue;
 use crate::store::write::gather::{BATCH_MAX, Signals, gather};
+use crate::store::write::home::Home;
 use crate::store::write::key;
 use crate::store::write::listing;
 use crate::store::write::maintenance::{self, Maintenance};
@@ -44,20 +43,16 @@ const NODE: &str = "local";
 
 #[derive(Debug)]
 pub(in crate::store) struct Writer {
-    database: PathBuf,
+    home: Home,
     /// None after trouble that may have broken it; the next batch opens a new one.
-    connection: Option<SqliteConnection>,
+    connection: Option<Connection>,
     names: Names,
     /// Where the rows of beats stand, and what the running transaction changes of it.
     rows: Arc<BeatRows>,
     row_changes: RowChanges,
     /// Beats that started before this are late: their shard's hour is being sealed, or is.
     begun: Begun,
-    page_limit: u32,
     signals: Signals,
-    place: Arc<DatabaseLock>,
-    /// For as long as anybody may write.
-    _held: Held,
 }
 
 /// How far an open database is.
@@ -69,7 +64,7 @@ pub(in crate::store) struct WriterStart {
 
 impl WriterStart {
     /// Reads it, and takes back what the Serin before had lent out: the lock on the file says that it is gone.
-    pub(in crate::store) async fn read(connection: &mut SqliteConnection) -> Result<Self, StoreError> {
+    pub(in crate::store) async fn read(connection: &mut Connection) -> Result<Self, StoreError> {
         let names = Names::new();
         outbox::take_back(connection, NODE).await?;
         Ok(Self { names, begun: Begun::of(&sealing::sealing(connection).await?) })
@@ -84,25 +79,13 @@ impl WriterStart {
 impl Writer {
     /// A writer over an open connection.
     pub(in crate::store) fn new(
-        database: PathBuf,
-        connection: SqliteConnection,
+        home: Home,
+        connection: Connection,
         (start, rows): (WriterStart, Arc<BeatRows>),
-        (held, place): (Held, Arc<DatabaseLock>),
         signals: Signals,
     ) -> Self {
         let WriterStart { names, begun } = start;
-        Self {
-            database,
-            connection: Some(connection),
-            names,
-            rows,
-            row_changes: RowChanges::default(),
-            begun,
-            page_limit: PAGES_MAX,
-            signals,
-            place,
-            _held: held,
-        }
+        Self { home, connection: Some(connection), names, rows, row_changes: RowChanges::default(), begun, signals }
     }
 
     /// Writes until it is asked to close, or nobody is left who could ask.
@@ -127,13 +110,9 @@ impl Writer {
         self.end().await;
     }
 
-    /// Folds the log into the file, so that what is left behind is one file.
     async fn end(self) {
-        if let Some(mut connection) = self.connection {
-            let folded = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await;
-            if let Err(error) = folded.and(connection.close().await) {
-                tracing::warn!(%error, "the write-ahead log was left beside the database; the next start folds it in");
-            }
+        if let Some(connection) = self.connection {
+            self.home.leave(connection).await;
         }
     }
 
@@ -148,7 +127,11 @@ impl Writer {
             Ok(answers) => answers,
             Err(error) => {
                 self.names.forget();
-                self.row_changes = RowChanges::default();
+                // Of a server nobody may know what became of it; a row that is looked for in vain costs nothing.
+                let added = std::mem::take(&mut self.row_changes).added;
+                if matches!(error, StoreError::Unreachable(_)) {
+                    self.rows.apply(&RowChanges { added, ..RowChanges::default() });
+                }
                 if error.wants_new_connection() {
                     self.connection = None;
                 }
@@ -171,32 +154,46 @@ impl Writer {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
-                // By its name, which may be another file's by now, before and after.
-                self.place.look()?;
-                let mut connection = schema::writer(&self.database).await?;
-                self.place.look()?;
-                limit_pages(&mut connection, self.page_limit).await?;
+                let mut connection = self.home.connect().await?;
+                if connection.is_postgres() {
+                    self.know_anew(&mut connection).await?;
+                }
                 connection
             }
         };
-        let outcome = self.write(&mut connection, works).await;
-        if outcome.is_err() {
+        let is_server = connection.is_postgres();
+        let outcome = Home::wait(is_server, self.write(&mut connection, works)).await;
+        if let Err(error) = &outcome {
+            if is_server && error.wants_new_connection() {
+                // It may be in the middle of an answer. With it ends whatever it had begun.
+                return outcome;
+            }
             // Where the database has taken everything back itself, there is nothing left to take back.
-            drop(sqlx::query("ROLLBACK").execute(&mut connection).await);
+            let taken_back = query("ROLLBACK").execute(&mut connection).await;
+            if is_server && taken_back.is_err() {
+                return outcome;
+            }
         }
         self.connection = Some(connection);
         outcome
     }
 
+    /// What is known of texts and hours, as whichever server took over has it: some of what the one before said may be lost.
+    async fn know_anew(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
+        self.names.forget_all();
+        self.begun.join(&Begun::of(&sealing::sealing(connection).await?));
+        Ok(())
+    }
+
     async fn write(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         works: Vec<Work>,
     ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
         if self.together(connection, &works).await? {
             return Ok(works.iter().map(|_| Ok(CommitAnswer::Done)).collect());
         }
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
+        query(connection.begin()).execute(&mut *connection).await?;
         let mut answers = Vec::with_capacity(works.len());
         let mut records: Vec<Box<ChangeSet>> = Vec::with_capacity(works.len());
         for work in works {
@@ -215,26 +212,30 @@ impl Writer {
 
     /// Writes what is records and nothing else, as most batches are, in as few statements as that takes; false where it is
     /// not, or where one of them is refused: then nothing was written.
-    async fn together(&mut self, connection: &mut SqliteConnection, works: &[Work]) -> Result<bool, StoreError> {
+    async fn together(&mut self, connection: &mut Connection, works: &[Work]) -> Result<bool, StoreError> {
         let mut records: Vec<&ChangeSet> = Vec::with_capacity(works.len());
         for work in works {
             let Work::Record(record) = work else { return Ok(false) };
             records.push(record);
         }
-        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
+        query(connection.begin()).execute(&mut *connection).await?;
         match self.put(connection, &records).await {
             Ok(()) => self.commit(connection).await.map(|()| true),
             Err(error) if is_conflict(&error) => {
                 self.names.forget();
-                sqlx::query("ROLLBACK").execute(connection).await?;
+                query("ROLLBACK").execute(connection).await?;
                 Ok(false)
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn commit(&mut self, connection: &mut SqliteConnection) -> Result<(), StoreError> {
-        sqlx::query("COMMIT").execute(connection).await?;
+    async fn commit(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
+        if connection.is_postgres() {
+            // It answers COMMIT with yes where a statement failed, and takes everything back: that is heard here.
+            query("SELECT 1").fetch_one(&mut *connection).await?;
+        }
+        query("COMMIT").execute(connection).await?;
         *self.signals.written_at.lock() = Instant::now();
         self.names.keep();
         self.rows.apply(&std::mem::take(&mut self.row_changes));
@@ -244,7 +245,7 @@ impl Writer {
     /// Writes records together; where one of them is refused, each by itself.
     async fn records(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         records: &[Box<ChangeSet>],
     ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
         let all: Vec<&ChangeSet> = records.iter().map(Box::as_ref).collect();
@@ -265,19 +266,19 @@ impl Writer {
     /// Writes records under a savepoint. The inner failure is the records' own, the outer one the database's.
     async fn guarded(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         records: &[&ChangeSet],
     ) -> Result<Result<(), StoreError>, StoreError> {
-        sqlx::query("SAVEPOINT records").execute(&mut *connection).await?;
+        query("SAVEPOINT records").execute(&mut *connection).await?;
         match self.put(connection, records).await {
             Ok(()) => {
-                sqlx::query("RELEASE records").execute(&mut *connection).await?;
+                query("RELEASE records").execute(&mut *connection).await?;
                 Ok(Ok(()))
             }
             Err(error) if is_conflict(&error) => {
                 self.names.forget();
-                sqlx::query("ROLLBACK TO records").execute(&mut *connection).await?;
-                sqlx::query("RELEASE records").execute(&mut *connection).await?;
+                query("ROLLBACK TO records").execute(&mut *connection).await?;
+                query("RELEASE records").execute(&mut *connection).await?;
                 Ok(Err(error.into()))
             }
             Err(error) => Err(error.into()),
@@ -285,7 +286,7 @@ impl Writer {
     }
 
     /// All that records bring.
-    async fn put(&mut self, connection: &mut SqliteConnection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
+    async fn put(&mut self, connection: &mut Connection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
         append(connection, &mut self.names, records).await?;
         seal::note_late(connection, &self.begun, records).await?;
         decide(connection, records).await?;
@@ -303,7 +304,7 @@ impl Writer {
 
     async fn other(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         work: Work,
     ) -> Result<Result<CommitAnswer, StoreError>, StoreError> {
         let answer = match work {
@@ -387,8 +388,7 @@ impl Writer {
                 CommitAnswer::Done
             }
             Work::LimitPages(pages) => {
-                self.page_limit = if pages == 0 { PAGES_MAX } else { pages };
-                limit_pages(connection, self.page_limit).await?;
+                self.home.limit(connection, pages).await?;
                 CommitAnswer::Done
             }
             Work::Record(_) | Work::Hurry | Work::Close => CommitAnswer::Done,

@@ -2,33 +2,32 @@
 
 use std::sync::{Arc, OnceLock};
 
-use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
+use crate::store::sql::connection::Connection;
+use crate::store::sql::row::Row;
+use crate::store::sql::statement::{Statement, assembled};
 
 /// The greatest number of rows in one statement is 2^(SIZES-1) = 32: beyond, a row gets no cheaper.
 const SIZES: usize = 6;
-/// A statement with its values.
-pub(in crate::store) type Bound = Query<'static, Sqlite, SqliteArguments>;
 
 /// An INSERT of many rows, in statements of 32, 16, 8, 4, 2 and 1 rows.
 ///
 /// Each statement costs a round trip to the connection's thread, so rows share them; and sizes are
-/// few, so that all stay prepared. Values are numbered by place (`?`): SQLite looks `$n` up in a
-/// list, which for hundreds of values a statement is slower than writing the rows.
+/// few, so that all stay prepared. SQLite's values stand by place (`?`): it looks `$n` up in a
+/// list, which for hundreds of values a statement is slower than writing the rows. PostgreSQL knows nothing but `$n`.
 #[derive(Debug)]
 pub(in crate::store) struct Rows {
     head: &'static str,
     columns: usize,
     row: Option<&'static str>,
     tail: &'static str,
-    statements: [OnceLock<Arc<str>>; SIZES],
+    /// SQLite's, then PostgreSQL's.
+    statements: [[OnceLock<Arc<str>>; SIZES]; 2],
 }
 
 impl Rows {
     /// `head` ends with `VALUES `; `tail` begins with a space.
     pub(in crate::store) const fn new(head: &'static str, columns: usize, tail: &'static str) -> Self {
-        Self { head, columns, row: None, tail, statements: [const { OnceLock::new() }; SIZES] }
+        Self { head, columns, row: None, tail, statements: [const { [const { OnceLock::new() }; SIZES] }; 2] }
     }
 
     /// Writes a row that has constants beside its `columns` values.
@@ -39,12 +38,12 @@ impl Rows {
 
     pub(in crate::store) async fn run<R>(
         &'static self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         rows: &[R],
-        bind: impl Fn(Bound, &R) -> Bound,
+        bind: impl Fn(Statement, &R) -> Statement,
     ) -> Result<(), sqlx::Error> {
         for chunk in chunks(rows) {
-            self.bound(chunk, &bind).execute(&mut *connection).await?;
+            self.bound(connection.is_postgres(), chunk, &bind).execute(&mut *connection).await?;
         }
         Ok(())
     }
@@ -52,27 +51,38 @@ impl Rows {
     /// Writes the rows and reads what `RETURNING` answers.
     pub(in crate::store) async fn fetch<R>(
         &'static self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         rows: &[R],
-        bind: impl Fn(Bound, &R) -> Bound,
-    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
+        bind: impl Fn(Statement, &R) -> Statement,
+    ) -> Result<Vec<Row>, sqlx::Error> {
         let mut answers = Vec::with_capacity(rows.len());
         for chunk in chunks(rows) {
-            answers.extend(self.bound(chunk, &bind).fetch_all(&mut *connection).await?);
+            answers.extend(self.bound(connection.is_postgres(), chunk, &bind).fetch_all(&mut *connection).await?);
         }
         Ok(answers)
     }
 
-    fn bound<R>(&'static self, chunk: &[R], bind: impl Fn(Bound, &R) -> Bound) -> Bound {
+    fn bound<R>(&'static self, is_postgres: bool, chunk: &[R], bind: impl Fn(Statement, &R) -> Statement) -> Statement {
         // A chunk's length is a power of two, and its exponent is the place of its statement.
-        let statement = self.statements[chunk.len().trailing_zeros() as usize].get_or_init(|| self.text(chunk.len()));
-        chunk.iter().fold(sqlx::query(AssertSqlSafe(Arc::clone(statement))), bind)
+        let statement = &self.statements[usize::from(is_postgres)][chunk.len().trailing_zeros() as usize];
+        let text = statement.get_or_init(|| {
+            let text = self.text(chunk.len());
+            Arc::from(if is_postgres { numbered(&text) } else { text })
+        });
+        chunk.iter().fold(assembled(Arc::clone(text)), bind)
     }
 
-    fn text(&self, rows: usize) -> Arc<str> {
+    fn text(&self, rows: usize) -> String {
         let row = self.row.map_or_else(|| format!("({})", vec!["?"; self.columns].join(", ")), str::to_owned);
-        Arc::from(format!("{}{}{}", self.head, vec![row; rows].join(", "), self.tail))
+        format!("{}{}{}", self.head, vec![row; rows].join(", "), self.tail)
     }
+}
+
+/// The same text with `$1`, `$2` and so on in the place of each `?`.
+fn numbered(text: &str) -> String {
+    let mut parts = text.split('?');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.zip(1..).fold(first, |text, (part, number)| format!("{text}${number}{part}"))
 }
 
 /// Splits into chunks whose lengths are powers of two, the greatest first, at most 2^([`SIZES`]-1).
@@ -88,6 +98,12 @@ fn chunks<R>(mut rows: &[R]) -> impl Iterator<Item = &[R]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_numbered_where_they_do_not_stand_by_place() {
+        static ROWS: Rows = Rows::new("INSERT INTO t (a, b, c) VALUES ", 2, " RETURNING a").with_row("(?, 'x', ?)");
+        assert_eq!(numbered(&ROWS.text(2)), "INSERT INTO t (a, b, c) VALUES ($1, 'x', $2), ($3, 'x', $4) RETURNING a");
+    }
 
     #[test]
     fn rows_are_split_into_few_sizes() {

@@ -1,0 +1,158 @@
+//! Connections to whichever server takes writes.
+//!
+//! Of the servers of an address one is written to; the others recover what it writes and would take over. Each new connection
+//! asks them in turn, so that a failover needs nobody's hand. All that Serin does stands in one session at a time that holds
+//! a lock of the database: it ends with the connection, so a Serin that was cut off writes nothing any more.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+
+use crate::domain::database_address::ServerAddress;
+use crate::store::values::error::StoreError;
+
+/// How long one server may take to be reached.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How long a page waits for a reading connection.
+const READER_WAIT: Duration = Duration::from_secs(5);
+/// Reading connections: pages are few.
+const READERS_MAX: u32 = 4;
+/// Statements kept prepared by a connection.
+const STATEMENTS_KEPT: usize = 300;
+/// The oldest version whose words Serin's statements are.
+const VERSION_MIN: i32 = 150_000;
+/// The lock that a Serin has on its database, among those of other programs: `serin` in ASCII.
+const LOCK: i64 = 0x73_6572_696e;
+
+/// What each session is opened with. A connection that nobody ends, of a machine that stopped, gives its locks back within
+/// these seconds.
+const SETTINGS: [(&str, &str); 8] = [
+    ("idle_in_transaction_session_timeout", "10s"),
+    ("lock_timeout", "10s"),
+    // Below what we wait for, so that what is given up here does not go on there.
+    ("statement_timeout", "20s"),
+    ("client_connection_check_interval", "5s"),
+    ("tcp_keepalives_idle", "4"),
+    ("tcp_keepalives_interval", "2"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "10s"),
+];
+
+/// The servers of an address, and which of them was written to last.
+#[derive(Clone)]
+pub(in crate::store) struct Servers {
+    options: Vec<PgConnectOptions>,
+    primary: Arc<Mutex<usize>>,
+}
+
+/// Without what the driver would show of a password.
+impl fmt::Debug for Servers {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<&str> = self.options.iter().map(PgConnectOptions::get_host).collect();
+        out.debug_struct("Servers").field("hosts", &hosts).finish_non_exhaustive()
+    }
+}
+
+impl Servers {
+    /// # Errors
+    /// Where an address is none that the driver knows.
+    pub(in crate::store) fn of(address: &ServerAddress) -> Result<Self, StoreError> {
+        let options = address.urls().iter().map(|url| {
+            let options = PgConnectOptions::from_url(url)?.application_name("serin").options(SETTINGS);
+            // Heard at `sqlx=trace` alone, and without values: what a page asks can be counted.
+            let options = options.log_statements(log::LevelFilter::Trace);
+            let options = options.log_slow_statements(log::LevelFilter::Off, Duration::MAX);
+            Ok(options.statement_cache_capacity(STATEMENTS_KEPT))
+        });
+        let options = options.collect::<Result<_, sqlx::Error>>()?;
+        Ok(Self { options, primary: Arc::default() })
+    }
+
+    /// A connection to the server that takes writes, which has Serin's lock.
+    ///
+    /// # Errors
+    /// Where none takes any, or another Serin has the lock ([`StoreError::Taken`]).
+    pub(in crate::store) async fn writer(&self) -> Result<PgConnection, StoreError> {
+        let mut connection = self.primary().await?;
+        let locked = async {
+            // What was committed has to be on disk, whatever somebody set for the role.
+            let sure = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
+            sqlx::query(sure).fetch_optional(&mut connection).await?;
+            let held = sqlx::query("SELECT pg_try_advisory_lock($1)").bind(LOCK).fetch_one(&mut connection).await?;
+            Ok(held.try_get::<bool, _>(0)?)
+        };
+        if within(CONNECT_MAX, locked).await? {
+            return Ok(connection);
+        }
+        goodbye(connection).await;
+        Err(StoreError::Taken)
+    }
+
+    /// A connection to the server that takes writes: the last one that did is asked first.
+    ///
+    /// # Errors
+    /// Why the last one asked takes none.
+    pub(in crate::store) async fn primary(&self) -> Result<PgConnection, StoreError> {
+        let first = *self.primary.lock();
+        let mut refused = StoreError::Unreachable("no server is named".to_owned());
+        for turn in 0..self.options.len() {
+            let place = (first + turn) % self.options.len();
+            match within(CONNECT_MAX, writable(&self.options[place])).await {
+                Ok(connection) => {
+                    *self.primary.lock() = place;
+                    return Ok(connection);
+                }
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+
+    /// Connections that read, opened as they are needed; from the server that takes writes, so that a page shows what was
+    /// decided a moment ago.
+    pub(in crate::store) fn readers(&self) -> PgPool {
+        let pool = PgPoolOptions::new().max_connections(READERS_MAX).min_connections(0).acquire_timeout(READER_WAIT);
+        pool.connect_lazy_with(self.options[*self.primary.lock()].clone())
+    }
+}
+
+/// What a server may take for; then it is not there.
+///
+/// # Errors
+/// As what is waited for, or [`StoreError::Unreachable`] where that takes too long.
+pub(in crate::store) async fn within<T>(
+    most: Duration,
+    answer: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let late = |_| StoreError::Unreachable(format!("no answer within {} s", most.as_secs()));
+    tokio::time::timeout(most, answer).await.map_err(late)?
+}
+
+/// Closes a connection in order, where the server still listens.
+async fn goodbye(connection: PgConnection) {
+    let closed = async { Ok(connection.close().await?) };
+    drop(within(CONNECT_MAX, closed).await);
+}
+
+async fn writable(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
+    let mut connection = options.connect().await?;
+    let asked = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', \
+                 CAST(current_setting('server_version_num') AS INTEGER), current_setting('server_encoding')";
+    let row = sqlx::query(asked).fetch_one(&mut connection).await?;
+    let (recovers, only_reads, version): (bool, bool, i32) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    let encoding: &str = row.try_get(3)?;
+    let host = options.get_host();
+    let refused = match version {
+        _ if recovers => format!("{host} recovers what another server writes"),
+        _ if only_reads => format!("{host} takes no writes"),
+        ..VERSION_MIN => format!("{host} is PostgreSQL {}; Serin needs 15 or newer", version / 10_000),
+        _ if encoding != "UTF8" => format!("the database on {host} has the encoding {encoding}; Serin needs UTF8"),
+        _ => return Ok(connection),
+    };
+    goodbye(connection).await;
+    Err(StoreError::Unreachable(refused))
+}

@@ -1,0 +1,54 @@
+//! The tables on a server: as SQLite's, and numbered as they are.
+
+use std::borrow::Cow;
+
+use sqlx::SqlSafeStr as _;
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::postgres::PgConnection;
+
+use crate::store::sql::connection::Connection;
+use crate::store::sql::statement::query;
+use crate::store::values::error::{OpenError, StoreError};
+
+/// Every step from an empty database to this version: the first brings the tables as SQLite's first 27 steps left them. One
+/// that was released is never edited.
+const MIGRATIONS: &[(i64, &str, &str)] =
+    &[(27, "ground", include_str!("../../../migrations/postgres/0027_ground.sql"))];
+
+/// Brings the tables to this version; forward only. Whoever else does so meanwhile is waited for.
+///
+/// # Errors
+/// Where the server refuses a step, or a newer Serin made the tables.
+pub(in crate::store) async fn migrate(
+    connection: &mut PgConnection,
+    failed: impl Fn(StoreError) -> OpenError,
+    refused: impl Fn(String) -> OpenError,
+) -> Result<(), OpenError> {
+    let steps = MIGRATIONS.iter().map(|(number, name, sql)| {
+        Migration::new(*number, Cow::Borrowed(*name), MigrationType::Simple, sql.into_sql_str(), false)
+    });
+    let migrated = Migrator::with_migrations(steps.collect()).run_direct(None, connection, false).await;
+    migrated.map_err(|error| match error {
+        MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => failed(source.into()),
+        other => refused(other.to_string()),
+    })
+}
+
+/// The version of the tables on a server.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] where no Serin made them.
+pub(in crate::store) async fn version(connection: &mut Connection) -> Result<i64, StoreError> {
+    let made = query("SELECT to_regclass('_sqlx_migrations') IS NOT NULL").fetch_one(&mut *connection).await?;
+    if !made.try_get::<bool>(0)? {
+        return Err(StoreError::Unreadable("it is no database of Serin's".to_owned()));
+    }
+    let row =
+        query("SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations WHERE success").fetch_one(connection).await?;
+    Ok(row.try_get(0)?)
+}
+
+/// The version of the tables that this Serin works with.
+pub(in crate::store) fn newest() -> i64 {
+    MIGRATIONS.last().map_or(0, |(number, ..)| *number)
+}

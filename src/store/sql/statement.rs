@@ -1,0 +1,191 @@
+//! A statement: its text, which both databases read alike, and its values.
+//!
+//! What is executed is boxed: whoever waits for it holds a pointer, and not the state of two drivers.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
+use sqlx::postgres::{PgArguments, PgPool};
+use sqlx::query::Query;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Arguments as _, AssertSqlSafe, Postgres, SqlSafeStr, SqlStr, Sqlite};
+
+use crate::store::sql::connection::Via;
+use crate::store::sql::row::Row;
+use crate::store::sql::value::Value;
+
+/// How long a server may take for an answer, or for the next row of one.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Rows that are read before anybody asked for them.
+const ROWS_AHEAD: usize = 64;
+
+/// A statement that waits for its values, `$1` first, and a database.
+#[must_use = "it does nothing until it is executed"]
+#[derive(Debug)]
+pub(in crate::store) struct Statement {
+    text: SqlStr,
+    values: Vec<Value>,
+}
+
+/// Rows as they come.
+type Rows<'c> = BoxStream<'c, Result<Row, sqlx::Error>>;
+
+/// A statement of this text.
+pub(in crate::store) fn query(text: &'static str) -> Statement {
+    Statement { text: text.into_sql_str(), values: Vec::new() }
+}
+
+/// A statement whose text was put together, of nothing but texts of ours.
+pub(in crate::store) fn assembled(text: Arc<str>) -> Statement {
+    Statement { text: AssertSqlSafe(text).into_sql_str(), values: Vec::new() }
+}
+
+impl Statement {
+    /// Gives it its next value.
+    pub(in crate::store) fn bind(mut self, value: impl Into<Value>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// Executes it; how many rows it wrote.
+    ///
+    /// # Errors
+    /// Where the database does not take it.
+    pub(in crate::store) fn execute<'c>(self, via: impl Into<Via<'c>>) -> BoxFuture<'c, Result<u64, sqlx::Error>> {
+        let via = via.into();
+        let executed = async move {
+            Ok(match via {
+                Via::Sqlite(to) => self.for_sqlite()?.execute(to).await?.rows_affected(),
+                Via::SqlitePool(to) => self.for_sqlite()?.execute(to).await?.rows_affected(),
+                Via::Postgres(to) => in_time(self.for_postgres()?.execute(to)).await?.rows_affected(),
+                Via::PostgresPool(to) => in_time(self.for_postgres()?.execute(&to)).await?.rows_affected(),
+            })
+        };
+        executed.boxed()
+    }
+
+    /// All rows that it answers.
+    ///
+    /// # Errors
+    /// Where the database does not take it.
+    pub(in crate::store) fn fetch_all<'c>(
+        self,
+        via: impl Into<Via<'c>>,
+    ) -> impl Future<Output = Result<Vec<Row>, sqlx::Error>> + Send + 'c {
+        self.fetch(via).try_collect()
+    }
+
+    /// The row that it answers, where there is one.
+    ///
+    /// # Errors
+    /// Where the database does not take it.
+    pub(in crate::store) fn fetch_optional<'c>(
+        self,
+        via: impl Into<Via<'c>>,
+    ) -> BoxFuture<'c, Result<Option<Row>, sqlx::Error>> {
+        let via = via.into();
+        let fetched = async move {
+            Ok(match via {
+                Via::Sqlite(to) => self.for_sqlite()?.fetch_optional(to).await?.map(Row::Sqlite),
+                Via::SqlitePool(to) => self.for_sqlite()?.fetch_optional(to).await?.map(Row::Sqlite),
+                Via::Postgres(to) => in_time(self.for_postgres()?.fetch_optional(to)).await?.map(Row::Postgres),
+                Via::PostgresPool(to) => in_time(self.for_postgres()?.fetch_optional(&to)).await?.map(Row::Postgres),
+            })
+        };
+        fetched.boxed()
+    }
+
+    /// The row that it answers.
+    ///
+    /// # Errors
+    /// Where the database does not take it, or answers no row.
+    pub(in crate::store) fn fetch_one<'c>(
+        self,
+        via: impl Into<Via<'c>>,
+    ) -> impl Future<Output = Result<Row, sqlx::Error>> + Send + 'c {
+        let answer = self.fetch_optional(via);
+        async move { answer.await?.ok_or(sqlx::Error::RowNotFound) }
+    }
+
+    /// The rows that it answers, as they come.
+    pub(in crate::store) fn fetch<'c>(self, via: impl Into<Via<'c>>) -> Rows<'c> {
+        let via = via.into();
+        let refused = |error| futures_util::stream::once(async { Err(error) }).boxed();
+        match via {
+            Via::Sqlite(to) => {
+                self.for_sqlite().map_or_else(refused, |query| query.fetch(to).map_ok(Row::Sqlite).boxed())
+            }
+            Via::SqlitePool(to) => {
+                self.for_sqlite().map_or_else(refused, |query| query.fetch(to).map_ok(Row::Sqlite).boxed())
+            }
+            Via::Postgres(to) => {
+                let rows = self.for_postgres().map(|query| query.fetch(to));
+                rows.map_or_else(refused, |rows| each_in_time(rows.map_ok(Row::Postgres).boxed()))
+            }
+            Via::PostgresPool(pool) => each_in_time(lent(pool, self)),
+        }
+    }
+
+    fn for_sqlite(self) -> Result<Query<'static, Sqlite, SqliteArguments>, sqlx::Error> {
+        let mut arguments = SqliteArguments::default();
+        arguments.reserve(self.values.len(), 0);
+        self.values.into_iter().try_for_each(|value| value.for_sqlite(&mut arguments))?;
+        Ok(sqlx::query_with(self.text, arguments))
+    }
+
+    fn for_postgres(self) -> Result<Query<'static, Postgres, PgArguments>, sqlx::Error> {
+        let mut arguments = PgArguments::default();
+        self.values.into_iter().try_for_each(|value| value.for_postgres(&mut arguments))?;
+        Ok(sqlx::query_with(self.text, arguments))
+    }
+}
+
+/// Waits for a server as long as it may take; one whose machine is gone says nothing for ever.
+async fn in_time<T>(answer: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    tokio::time::timeout(ANSWER_MAX, answer).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// The rows of an answer, each of which comes in time.
+fn each_in_time(rows: Rows<'_>) -> Rows<'_> {
+    futures_util::stream::unfold(Some(rows), next_in_time).boxed()
+}
+
+async fn next_in_time(rows: Option<Rows<'_>>) -> Option<(Result<Row, sqlx::Error>, Option<Rows<'_>>)> {
+    let mut rows = rows?;
+    match tokio::time::timeout(ANSWER_MAX, rows.next()).await {
+        Ok(row) => row.map(|row| (row, Some(rows))),
+        Err(_) => Some((Err(late()), None)),
+    }
+}
+
+fn late() -> sqlx::Error {
+    let message = format!("no answer within {} s", ANSWER_MAX.as_secs());
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
+}
+
+/// The rows of an answer on a connection that a pool lends for it.
+fn lent(pool: PgPool, statement: Statement) -> Rows<'static> {
+    let (rows, read) = tokio::sync::mpsc::channel(ROWS_AHEAD);
+    tokio::spawn(async move {
+        let answered = async {
+            let mut connection = pool.acquire().await?;
+            let mut answer = statement.for_postgres()?.fetch(&mut *connection);
+            while let Some(row) = answer.try_next().await? {
+                if rows.send(Ok(Row::Postgres(row))).await.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        if let Err(error) = answered.await {
+            // Whoever asked may have gone.
+            drop(rows.send(Err(error)).await);
+        }
+    });
+    let next = |mut read: tokio::sync::mpsc::Receiver<_>| async move { read.recv().await.map(|row| (row, read)) };
+    futures_util::stream::unfold(read, next).boxed()
+}

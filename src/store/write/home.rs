@@ -1,0 +1,88 @@
+//! Where what is written goes: a file, or a server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::domain::database_address::DatabaseAddress;
+use crate::store::file::held::DatabaseLock;
+use crate::store::file::home::FileHome;
+use crate::store::server::connecting::within;
+use crate::store::server::home::ServerHome;
+use crate::store::sql::connection::{Connection, Pool};
+use crate::store::values::error::{OpenError, StoreError};
+
+/// How long a commit may take on a server; then the connection is given up, and nobody knows what became of it.
+const COMMIT_MAX: Duration = Duration::from_secs(30);
+
+/// Whose database it is for as long as this lives.
+#[derive(Debug)]
+pub(in crate::store) enum Home {
+    File(FileHome),
+    Server(ServerHome),
+}
+
+impl Home {
+    /// Opens a database for us alone: the connection that writes, and those that read.
+    ///
+    /// # Errors
+    /// Where another Serin has it, or it cannot be used; nothing is left open then.
+    pub(in crate::store) async fn open(address: &DatabaseAddress) -> Result<(Self, Connection, Pool), OpenError> {
+        match address {
+            DatabaseAddress::File(path) => {
+                FileHome::open(path).await.map(|(home, writer, readers)| (Self::File(home), writer, readers))
+            }
+            DatabaseAddress::Server(server) => {
+                ServerHome::open(server).await.map(|(home, writer, readers)| (Self::Server(home), writer, readers))
+            }
+        }
+    }
+
+    /// Where the file stands; none where it is a server.
+    pub(in crate::store) fn place(&self) -> Option<Arc<DatabaseLock>> {
+        match self {
+            Self::File(home) => Some(Arc::clone(home.place())),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// Another connection, after one that broke.
+    ///
+    /// # Errors
+    /// Where the database is not in its place, or does not let us write.
+    pub(in crate::store) async fn connect(&self) -> Result<Connection, StoreError> {
+        match self {
+            Self::File(home) => home.connect().await,
+            Self::Server(home) => home.connect().await,
+        }
+    }
+
+    /// Waits for what is written; where a server does not answer, it is given up and unknown.
+    ///
+    /// # Errors
+    /// As what is waited for, or [`StoreError::Unreachable`].
+    pub(in crate::store) async fn wait<T>(
+        is_server: bool,
+        written: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        if is_server { within(COMMIT_MAX, written).await } else { written.await }
+    }
+
+    /// Caps a file at so many pages; 0 lifts the cap. A server's disk is its own business.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(in crate::store) async fn limit(&mut self, connection: &mut Connection, pages: u32) -> Result<(), sqlx::Error> {
+        match self {
+            Self::File(home) => home.limit(connection, pages).await,
+            Self::Server(_) => Ok(()),
+        }
+    }
+
+    /// Closes it in order.
+    pub(in crate::store) async fn leave(self, connection: Connection) {
+        match self {
+            Self::File(home) => home.leave(connection).await,
+            Self::Server(home) => home.leave(connection).await,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What a server alone may do to us: end a connection, be one of several, sort as its locale has it, refuse a NUL.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serin::domain::database_address::DatabaseAddress;
+use serin::domain::monitor::MonitorId;
+use serin::store::{OpenError, Store, StoreError};
+use sqlx::Connection as _;
+
+use crate::shared::{at, incident, outgoing, record, saying};
+use crate::{Place, server};
+
+#[tokio::test]
+async fn two_serins_never_work_on_one_database_and_the_second_may_follow_the_first() {
+    let place = Place::new();
+    let first = place.open().await;
+    let second = Store::open(&place.address()).await.expect_err("one database, one serin");
+    assert!(matches!(second, OpenError::Database { source: StoreError::Taken, .. }), "{second}");
+    assert!(second.passing().is_some(), "whoever waits gets it: the first may have died a moment ago");
+    first.commit(record("docs", 0)).await.expect("the first goes on");
+    first.close().await;
+    place.open().await.close().await;
+}
+
+/// Ends every other connection to the place's database; how many there were.
+async fn cut_off(place: &Place) -> i64 {
+    let ended = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                 WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    place.number(ended).await
+}
+
+#[tokio::test]
+async fn whoever_was_overtaken_while_it_was_cut_off_writes_nothing_any_more() {
+    let place = Place::new();
+    let first = place.open().await;
+    first.commit(record("docs", 0)).await.expect("committed");
+    assert!(cut_off(&place).await > 0);
+    let second = place.open().await;
+    second.commit(record("docs", 60)).await.expect("the second goes on where the first ended");
+    let told = first.commit(record("docs", 120)).await;
+    assert!(matches!(told, Err(StoreError::Unreachable(_) | StoreError::Taken)), "{told:?}");
+    second.close().await;
+    // The lock is free again, and what the first remembers is not what stands there.
+    for _ in 0..2 {
+        assert_eq!(first.commit(record("docs", 180)).await, Err(StoreError::Superseded));
+    }
+    assert_eq!(place.number("SELECT COUNT(*) FROM beats").await, 2, "nothing of the first since");
+    first.close().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_ends_costs_no_record_that_was_acknowledged() {
+    let place = Place::new();
+    let store = place.open().await;
+    for nth in 0..5 {
+        store.commit(record("docs", nth * 60)).await.expect("committed");
+        assert!(cut_off(&place).await > 0, "there was one to end");
+        // Nobody knows what became of the one that was on its way: it is said, and may be repeated.
+        let told = store.commit(record("docs", nth * 60 + 1)).await;
+        assert!(matches!(told, Ok(()) | Err(StoreError::Unreachable(_) | StoreError::Taken)), "{told:?}");
+        while store.commit(record("docs", nth * 60 + 1)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    assert_eq!(place.number("SELECT COUNT(*) FROM beats").await, 10, "each once");
+    assert!(store.beats(&MonitorId::new("docs"), 100, at(300)).await.is_ok(), "pages are read by new connections");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn of_several_servers_the_one_that_takes_writes_is_used() {
+    let place = Place::new();
+    place.open().await.close().await;
+    let (user, rest) = server().split_once('@').map(|(user, rest)| (user.to_owned(), rest.to_owned())).expect("a user");
+    // Nobody listens at the first.
+    let several = format!("{user}@127.0.0.1:1,{rest}{}", &place.name()[server().len()..]);
+    let store =
+        Store::open(&DatabaseAddress::parse(&several).expect("an address")).await.expect("the second takes writes");
+    store.commit(record("docs", 0)).await.expect("committed");
+    store.close().await;
+    assert_eq!(place.number("SELECT COUNT(*) FROM beats").await, 1);
+}
+
+#[tokio::test]
+async fn texts_are_compared_by_their_bytes_whatever_the_locale() {
+    let place = Place::new();
+    place.make("TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8' ENCODING 'UTF8'").await;
+    let store = place.open().await;
+    for (nth, id) in ["b-2", "B-1", "a-3", "b-1"].into_iter().enumerate() {
+        let one = incident(id, &format!("monitor-{nth}"), 0);
+        let change = serin::store::values::change_set::ChangeSet { incidents: vec![one], ..Default::default() };
+        store.commit(change).await.expect("committed");
+    }
+    let ids = place.read("SELECT id FROM incidents ORDER BY id").await;
+    assert_eq!(ids, ["B-1", "a-3", "b-1", "b-2"], "a locale would put them otherwise, and page by page lose some");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_text_with_a_nul_is_kept_without_it_and_takes_nothing_with_it() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut one = incident("i1", "docs", 0);
+    one.summary = "a\0b".to_owned();
+    let mut change = saying(vec![outgoing("n1", Some(&one), 1, &[("oncall", None)])]);
+    change.incidents = vec![one];
+    store.commit(change).await.expect("a server may send one");
+    assert_eq!(place.read("SELECT summary FROM incidents").await, ["a\u{fffd}b"]);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn tables_are_sqlites_column_by_column() {
+    let place = Place::new();
+    place.open().await.close().await;
+    let here = "SELECT said FROM (SELECT table_name || '.' || column_name || \
+                CASE is_nullable WHEN 'YES' THEN ' or none' ELSE '' END || ' ' || \
+                CASE data_type WHEN 'bigint' THEN 'INTEGER' WHEN 'bytea' THEN 'BLOB' WHEN 'double precision' THEN 'REAL' \
+                ELSE upper(data_type) END AS said FROM information_schema.columns \
+                WHERE table_schema = 'public' AND table_name <> '_sqlx_migrations') AS columns ORDER BY said COLLATE \"C\"";
+    let there = "SELECT t.name || '.' || c.name || CASE WHEN c.\"notnull\" OR c.pk > 0 THEN '' ELSE ' or none' END || ' ' || \
+                 c.type FROM sqlite_schema t JOIN pragma_table_info(t.name) c \
+                 WHERE t.type = 'table' AND t.name <> '_sqlx_migrations' ORDER BY 1";
+    let file = place.folder.path().join("serin.db");
+    Store::open(&file).await.expect("a file").close().await;
+    let mut sqlite = sqlx::SqliteConnection::connect(&file.display().to_string()).await.expect("sqlite opens");
+    let rows = sqlx::query_scalar::<_, String>(there).fetch_all(&mut sqlite).await.expect("columns");
+    assert_eq!(place.read(here).await, rows);
+}
+
+#[tokio::test]
+async fn a_dump_put_back_elsewhere_is_the_same_memory() {
+    let (place, other) = (Place::new(), Place::new());
+    let store = place.open().await;
+    let one = incident("i1", "docs", 0);
+    let mut change = saying(vec![outgoing("n1", Some(&one), 1, &[("oncall", None)])]);
+    change.incidents = vec![one];
+    store.commit(change).await.expect("committed");
+    store.commit(record("docs", 0)).await.expect("committed");
+    // In use, as a dump is made of it every night.
+    let dump = place.folder.path().join("serin.dump");
+    let run = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().expect("PostgreSQL's programs are installed");
+        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let dump = dump.display().to_string();
+    run("pg_dump", &["--format=custom", "--file", &dump, &place.name()]);
+    other.make("").await;
+    run("pg_restore", &["--no-owner", "--dbname", &other.name(), &dump]);
+    store.close().await;
+    let store = other.open().await;
+    for counted in ["beats", "asks", "incidents", "deliveries", "shards", "sources"] {
+        let count = format!("SELECT COUNT(*) FROM {counted}");
+        assert_eq!(other.number(&count).await, place.number(&count).await, "{counted}");
+    }
+    store.commit(record("docs", 60)).await.expect("and it goes on, with numbers that nobody has");
+    assert_eq!(other.number("SELECT COUNT(*) FROM beats").await, 2);
+    store.close().await;
+}
