@@ -131,22 +131,31 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("alerts", alerts.clone().run(Arc::clone(&sender), fleets.clone(), worker_stop.clone())));
     let waiting = Waiting { alerts: &alerts, live: &live, shutdown: &shutdown };
     let over = answer_meanwhile(waiting, &listener, limits.clone());
-    let put_back = kept_lists::put_back(&options.config, &loaded, waiting).await?;
-    if put_back == Some(true) {
-        (source, loaded) = configuration(&options)?;
-    }
-    let fleet = Arc::new(loaded.fleet);
-    fleet_in_force.send_replace(Arc::clone(&fleet));
-    let wanted = Start {
-        database: loaded.settings.database.as_ref().context("the database's address refers to what is not set")?,
-        set_aside_damaged: options.set_aside_damaged,
-        fleet: &fleet,
-        shards: WATCHED,
-        files: &source.files(),
+    let (fleet, begun) = loop {
+        let put_back = kept_lists::put_back(&options.config, &loaded, waiting).await?;
+        if put_back == Some(true) {
+            (source, loaded) = configuration(&options)?;
+        }
+        let fleet = Arc::new(loaded.fleet.clone());
+        fleet_in_force.send_replace(Arc::clone(&fleet));
+        let wanted = Start {
+            database: loaded.settings.database.as_ref().context("the database's address refers to what is not set")?,
+            set_aside_damaged: options.set_aside_damaged,
+            fleet: &fleet,
+            shards: WATCHED,
+            files: &source.files(),
+        };
+        match if put_back.is_some() { wanted.begin(waiting).await? } else { None } {
+            // Files and lists went on meanwhile: by the old ones, incidents would end that go on.
+            Some(Started { store, stood_by: true, .. }) => {
+                store.close().await;
+                (source, loaded) = configuration(&options)?;
+            }
+            begun => break (fleet, begun),
+        }
     };
-    let begun = if put_back.is_some() { wanted.begin(waiting).await? } else { None };
     drop(over);
-    let Some(Started { store, runtimes, aside }) = begun else {
+    let Some(Started { store, runtimes, aside, .. }) = begun else {
         worker_stop.cancel();
         tasks.join_all().await;
         anyhow::bail!("it was told to stop while it waited for the database");

@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::cli::logging::LogFormat;
 use crate::cli::{
     accept, ack, backtest, backup, badge, bench, canary, check, deliveries, demo, discover, drill, export, incidents,
-    init, key, logging, manual, mcp, pin, plan, probe, receiver, recheck, restore, route, run, said_once, schema,
-    silence, status, user, why,
+    init, key, logging, manual, mcp, migrate_store, pin, plan, probe, receiver, recheck, restore, route, run,
+    said_once, schema, silence, status, user, why,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -56,6 +56,8 @@ enum Command {
     Status(status::StatusArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    /// Bring everything that is remembered into another, empty database: from a file to a server, or back.
+    MigrateStore(migrate_store::MigrateStoreArgs),
     Export(export::ExportArgs),
     Demo(demo::DemoArgs),
     Drill(drill::DrillArgs),
@@ -105,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Status(args) => wait(status::run(args)),
         Command::Backup(args) => wait(backup::run(args)),
         Command::Restore(args) => wait(restore::run(args)),
+        Command::MigrateStore(args) => wait(migrate_store::run(args)),
         Command::Export(args) => wait(export::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
         Command::Drill(args) => wait(drill::run(args)),

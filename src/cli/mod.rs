@@ -37,6 +37,7 @@ pub(crate) mod replay;
 pub(crate) mod database;
 pub(crate) mod backup;
 pub(crate) mod restore;
+pub(crate) mod migrate_store;
 pub(crate) mod status;
 pub mod logging;
 pub(crate) mod export;

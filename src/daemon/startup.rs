@@ -65,6 +65,8 @@ pub(crate) struct Started {
     pub runtimes: Vec<MonitorRuntime>,
     /// Where the damaged one is kept, where this one began anew.
     pub aside: Option<PathBuf>,
+    /// Whether another Serin worked on it until now.
+    pub stood_by: bool,
 }
 
 impl Start<'_> {
@@ -73,9 +75,14 @@ impl Start<'_> {
     /// # Errors
     /// Where waiting would mend nothing.
     pub(crate) async fn begin(self, waiting: Waiting<'_>) -> anyhow::Result<Option<Started>> {
-        let mut aside = None;
-        let begun = waiting.until_done(async || self.try_once(&mut aside).await).await?;
-        Ok(begun.map(|(store, runtimes)| Started { store, runtimes, aside }))
+        let (mut aside, mut stood_by) = (None, false);
+        let tried = async || {
+            let tried = self.try_once(&mut aside).await;
+            stood_by |= matches!(&tried, Err(OpenError::Database { source: StoreError::Taken, .. }));
+            tried
+        };
+        let begun = waiting.until_done(tried).await?;
+        Ok(begun.map(|(store, runtimes)| Started { store, runtimes, aside, stood_by }))
     }
 
     async fn try_once(self, aside: &mut Option<PathBuf>) -> Result<(Store, Vec<MonitorRuntime>), OpenError> {
@@ -128,10 +135,15 @@ impl Waiting<'_> {
                 if !std::mem::replace(&mut stands_by, true) {
                     tracing::info!("{why}; this one stands by and begins when that one ends");
                 }
+                for kind in InternalAlert::OF_WRITING {
+                    self.alerts.clear(kind, Utc::now());
+                }
                 self.live.raise(Banner { kind: STARTING, text: why.to_string(), since: Utc::now() });
+                pause = PAUSE_MIN;
                 tokio::time::sleep(STANDBY_PAUSE).await;
                 continue;
             }
+            stands_by = false;
             self.waits(&why, pause, Utc::now());
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);

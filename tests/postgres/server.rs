@@ -11,6 +11,9 @@ use sqlx::Connection as _;
 use crate::shared::{at, incident, outgoing, record, saying};
 use crate::{Place, server};
 
+/// Far beyond what anything takes.
+const LONG: Duration = Duration::from_secs(60);
+
 #[tokio::test]
 async fn two_serins_never_work_on_one_database_and_the_second_may_follow_the_first() {
     let place = Place::new();
@@ -43,10 +46,42 @@ async fn whoever_was_overtaken_while_it_was_cut_off_writes_nothing_any_more() {
     second.close().await;
     // The lock is free again, and what the first remembers is not what stands there.
     for _ in 0..2 {
-        assert_eq!(first.commit(record("docs", 180)).await, Err(StoreError::Superseded));
+        assert_eq!(until_known(&first).await, Err(StoreError::Superseded));
     }
     assert_eq!(place.number("SELECT COUNT(*) FROM beats").await, 2, "nothing of the first since");
     first.close().await;
+}
+
+/// What a commit is answered once the server has missed whoever was there before.
+async fn until_known(store: &Store) -> Result<(), StoreError> {
+    let answered = async {
+        loop {
+            match store.commit(record("docs", 180)).await {
+                Err(StoreError::Unreachable(_) | StoreError::Taken) => {
+                    tokio::time::sleep(Duration::from_millis(50)).await
+                }
+                answered => return answered,
+            }
+        }
+    };
+    tokio::time::timeout(LONG, answered).await.expect("it is known by then")
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_connection_that_reads_gets_one_of_the_new_ones() {
+    let place = Place::new();
+    let store = place.open().await;
+    store.commit(record("docs", 0)).await.expect("committed");
+    let monitor = MonitorId::new("docs");
+    for _ in 0..5 {
+        let reads = (0..40).map(|_| store.beats(&monitor, 10, at(60)));
+        let (_, read) = tokio::join!(cut_off(&place), futures_util::future::join_all(reads));
+        assert!(read.iter().all(|read| *read != Err(StoreError::Closed)), "nothing has ended: {read:?}");
+        assert_eq!(until_known(&store).await, Ok(()));
+        assert!(store.beats(&monitor, 10, at(60)).await.is_ok(), "and reads go on");
+    }
+    store.close().await;
+    assert_eq!(store.beats(&monitor, 10, at(60)).await, Err(StoreError::Closed), "until it is closed");
 }
 
 #[tokio::test]
@@ -59,9 +94,8 @@ async fn a_connection_that_the_server_ends_costs_no_record_that_was_acknowledged
         // Nobody knows what became of the one that was on its way: it is said, and may be repeated.
         let told = store.commit(record("docs", nth * 60 + 1)).await;
         assert!(matches!(told, Ok(()) | Err(StoreError::Unreachable(_) | StoreError::Taken)), "{told:?}");
-        while store.commit(record("docs", nth * 60 + 1)).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        assert_eq!(until_known(&store).await, Ok(()));
+        store.commit(record("docs", nth * 60 + 1)).await.expect("it was said once more");
     }
     assert_eq!(place.number("SELECT COUNT(*) FROM beats").await, 10, "each once");
     assert!(store.beats(&MonitorId::new("docs"), 100, at(300)).await.is_ok(), "pages are read by new connections");
@@ -157,4 +191,47 @@ async fn a_dump_put_back_elsewhere_is_the_same_memory() {
     store.commit(record("docs", 60)).await.expect("and it goes on, with numbers that nobody has");
     assert_eq!(other.number("SELECT COUNT(*) FROM beats").await, 2);
     store.close().await;
+}
+
+#[tokio::test]
+async fn a_history_moves_to_a_server_and_back_row_by_row() {
+    let (place, folder) = (Place::new(), tempfile::tempdir().expect("a folder"));
+    let (file, back) = (folder.path().join("serin.db"), folder.path().join("back.db"));
+    let store = Store::open(&file).await.expect("a file");
+    for nth in 0..450 {
+        store.commit(record(&format!("docs-{}", nth % 7), nth * 60)).await.expect("committed");
+    }
+    let one = incident("i1", "docs-1", 0);
+    let mut change = saying(vec![outgoing("n1", Some(&one), 1, &[("oncall", None), ("mail", None)])]);
+    change.incidents = vec![one];
+    store.commit(change).await.expect("committed");
+    let moves = async |from: &str, to: &str| {
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_serin"));
+        let output = command.args(["migrate-store", from, to]).output().await.expect("it runs");
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        (output.status.success(), said)
+    };
+    let (file, back) = (file.display().to_string(), back.display().to_string());
+    place.make("").await;
+    let (done, said) = moves(&file, &place.name()).await;
+    assert!(!done && said.contains("in use by another serin"), "{said}");
+    store.close().await;
+    let (done, said) = moves(&file, &place.name()).await;
+    assert!(done && said.contains("450 beats") && said.contains("900 asks") && said.contains("2 deliveries"), "{said}");
+    let (done, said) = moves(&file, &place.name()).await;
+    assert!(!done && said.contains("is not empty"), "{said}");
+    // It goes on there, with numbers that nobody has.
+    let store = place.open().await;
+    let mut more = record("docs-1", 30_000);
+    more.asks[0].sources = vec!["another/source.md".to_owned()];
+    store.commit(more).await.expect("committed");
+    store.close().await;
+    let (done, said) = moves(&place.name(), &back).await;
+    assert!(done && said.contains("451 beats"), "{said}");
+    let store = Store::open(&std::path::PathBuf::from(&back)).await.expect("it is Serin's");
+    let (here, there) = (store.beats(&MonitorId::new("docs-1"), 100, at(31_000)).await, place.open().await);
+    assert_eq!(here, there.beats(&MonitorId::new("docs-1"), 100, at(31_000)).await, "beats are read alike");
+    assert_eq!(store.incident("i1").await, there.incident("i1").await, "and so is what was told");
+    store.close().await;
+    there.close().await;
 }

@@ -22,7 +22,7 @@ pub(in crate::store) async fn readers(address: &DatabaseAddress) -> Result<Pool,
             let servers = Servers::of(named)?;
             // Whichever takes writes is asked: the others may be behind.
             drop(Connection::Postgres(servers.primary().await?).close().await);
-            Ok(Pool::Postgres(ServerPool::new(servers.readers())))
+            Ok(Pool::Postgres(ServerPool::new(move || servers.readers())))
         }
     }
 }

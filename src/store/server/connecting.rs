@@ -4,9 +4,9 @@
 //! asks them in turn, so that a failover needs nobody's hand. All that Serin does stands in one session at a time that holds
 //! a lock of the database: it ends with the connection, so a Serin that was cut off writes nothing any more.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use parking_lot::Mutex;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
@@ -28,19 +28,11 @@ const VERSION_MIN: i32 = 150_000;
 /// The lock that a Serin has on its database, among those of other programs: `serin` in ASCII.
 const LOCK: i64 = 0x73_6572_696e;
 
-/// What each session is opened with. A connection that nobody ends, of a machine that stopped, gives its locks back within
-/// these seconds.
-const SETTINGS: [(&str, &str); 8] = [
-    ("idle_in_transaction_session_timeout", "10s"),
-    ("lock_timeout", "10s"),
-    // Below what we wait for, so that what is given up here does not go on there.
-    ("statement_timeout", "20s"),
-    ("client_connection_check_interval", "5s"),
-    ("tcp_keepalives_idle", "4"),
-    ("tcp_keepalives_interval", "2"),
-    ("tcp_keepalives_count", "3"),
-    ("tcp_user_timeout", "10s"),
-];
+/// What each session is set to. A connection that nobody ends, of a machine that stopped, gives its locks back within these
+/// seconds.
+const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '10s'; \
+     SET client_connection_check_interval = '5s'; SET tcp_keepalives_idle = 4; SET tcp_keepalives_interval = 2; \
+     SET tcp_keepalives_count = 3; SET tcp_user_timeout = '10s'";
 
 /// The servers of an address, and which of them was written to last.
 #[derive(Clone)]
@@ -62,7 +54,7 @@ impl Servers {
     /// Where an address is none that the driver knows.
     pub(in crate::store) fn of(address: &ServerAddress) -> Result<Self, StoreError> {
         let options = address.urls().iter().map(|url| {
-            let options = PgConnectOptions::from_url(url)?.application_name("serin").options(SETTINGS);
+            let options = PgConnectOptions::from_url(url)?.application_name("serin").extra_float_digits(None);
             // Heard at `sqlx=trace` alone, and without values: what a page asks can be counted.
             let options = options.log_statements(log::LevelFilter::Trace);
             let options = options.log_slow_statements(log::LevelFilter::Off, Duration::MAX);
@@ -80,7 +72,7 @@ impl Servers {
         let mut connection = self.primary().await?;
         let locked = async {
             // What was committed has to be on disk, whatever somebody set for the role.
-            let sure = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
+            let sure = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
             sqlx::query(sure).fetch_optional(&mut connection).await?;
             let held = sqlx::query("SELECT pg_try_advisory_lock($1)").bind(LOCK).fetch_one(&mut connection).await?;
             Ok(held.try_get::<bool, _>(0)?)
@@ -95,10 +87,10 @@ impl Servers {
     /// A connection to the server that takes writes: the last one that did is asked first.
     ///
     /// # Errors
-    /// Why the last one asked takes none.
+    /// Why none does.
     pub(in crate::store) async fn primary(&self) -> Result<PgConnection, StoreError> {
         let first = *self.primary.lock();
-        let mut refused = StoreError::Unreachable("no server is named".to_owned());
+        let mut refused = Vec::new();
         for turn in 0..self.options.len() {
             let place = (first + turn) % self.options.len();
             match within(CONNECT_MAX, writable(&self.options[place])).await {
@@ -106,16 +98,36 @@ impl Servers {
                     *self.primary.lock() = place;
                     return Ok(connection);
                 }
-                Err(error) => refused = error,
+                Err(error) => refused.push(error),
             }
         }
-        Err(refused)
+        // Each says why, and as long as one of them may come back, it is waited for.
+        let may_pass = refused.iter().any(StoreError::may_pass);
+        let why: Vec<String> = refused.iter().map(StoreError::to_string).collect();
+        Err(match (refused.len(), may_pass) {
+            (1, _) => refused.remove(0),
+            (_, true) => StoreError::Unreachable(why.join("; ")),
+            (_, false) => StoreError::Other(why.join("; ")),
+        })
     }
 
     /// Connections that read, opened as they are needed; from the server that takes writes, so that a page shows what was
     /// decided a moment ago.
     pub(in crate::store) fn readers(&self) -> PgPool {
         let pool = PgPoolOptions::new().max_connections(READERS_MAX).min_connections(0).acquire_timeout(READER_WAIT);
+        let pool = pool.after_connect(|connection, _| {
+            Box::pin(async move {
+                settle(connection).await?;
+                let recovers = sqlx::query("SELECT pg_is_in_recovery()").fetch_one(&mut *connection).await?;
+                match recovers.try_get(0)? {
+                    // It took writes when it was last asked, and is behind by now.
+                    true => {
+                        Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::NotConnected, "it takes no writes any more")))
+                    }
+                    false => Ok(()),
+                }
+            })
+        });
         pool.connect_lazy_with(self.options[*self.primary.lock()].clone())
     }
 }
@@ -132,6 +144,10 @@ pub(in crate::store) async fn within<T>(
     tokio::time::timeout(most, answer).await.map_err(late)?
 }
 
+async fn settle(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(SETTINGS).execute(connection).await.map(drop)
+}
+
 /// Closes a connection in order, where the server still listens.
 async fn goodbye(connection: PgConnection) {
     let closed = async { Ok(connection.close().await?) };
@@ -140,19 +156,23 @@ async fn goodbye(connection: PgConnection) {
 
 async fn writable(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
     let mut connection = options.connect().await?;
+    settle(&mut connection).await?;
     let asked = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', \
                  CAST(current_setting('server_version_num') AS INTEGER), current_setting('server_encoding')";
     let row = sqlx::query(asked).fetch_one(&mut connection).await?;
     let (recovers, only_reads, version): (bool, bool, i32) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let encoding: &str = row.try_get(3)?;
     let host = options.get_host();
+    let version_named = version / 10_000;
     let refused = match version {
-        _ if recovers => format!("{host} recovers what another server writes"),
-        _ if only_reads => format!("{host} takes no writes"),
-        ..VERSION_MIN => format!("{host} is PostgreSQL {}; Serin needs 15 or newer", version / 10_000),
-        _ if encoding != "UTF8" => format!("the database on {host} has the encoding {encoding}; Serin needs UTF8"),
+        ..VERSION_MIN => StoreError::Other(format!("{host} is PostgreSQL {version_named}; Serin needs 15 or newer")),
+        _ if encoding != "UTF8" => {
+            StoreError::Other(format!("the database on {host} has the encoding {encoding}; Serin needs UTF8"))
+        }
+        _ if recovers => StoreError::Unreachable(format!("{host} recovers what another server writes")),
+        _ if only_reads => StoreError::Unreachable(format!("{host} takes no writes")),
         _ => return Ok(connection),
     };
     goodbye(connection).await;
-    Err(StoreError::Unreachable(refused))
+    Err(refused)
 }

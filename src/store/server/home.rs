@@ -1,6 +1,9 @@
 //! A database on a server that is ours: opened, and opened again on whichever takes writes by then.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use uuid::Uuid;
 
 use crate::domain::database_address::{DatabaseAddress, ServerAddress};
 use crate::store::server::connecting::Servers;
@@ -14,13 +17,17 @@ use crate::store::values::error::{OpenError, StoreError};
 pub(in crate::store) struct ServerHome {
     servers: Servers,
     readers: ServerPool,
-    /// Which of all Serins that ever worked on it we are.
-    turn: i64,
+    /// Our mark on it, which the next Serin that works on it writes over.
+    turn: String,
+    /// What a new connection was refused for, and when: nobody hammers at a server.
+    refused: Mutex<Option<(Instant, StoreError)>>,
 }
 
 /// Takes the next turn on a database, which ends that of whoever had it.
-const NEXT_TURN: &str = "INSERT INTO meta (key, value) VALUES ('turn', '1') \
-     ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT) RETURNING CAST(value AS BIGINT)";
+const TAKE_TURN: &str =
+    "INSERT INTO meta (key, value) VALUES ('turn', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+/// Between two tries to get a connection.
+const PAUSE: Duration = Duration::from_secs(1);
 /// How long a server may take to be told goodbye.
 const GOODBYE_MAX: Duration = Duration::from_secs(5);
 
@@ -33,19 +40,21 @@ impl ServerHome {
         let name = DatabaseAddress::Server(address.clone()).name();
         let failed = |source| OpenError::of(&name, source);
         let servers = Servers::of(address).map_err(failed)?;
-        let mut connection = servers.writer().await.map_err(failed)?;
+        let mut connection = Connection::Postgres(servers.writer().await.map_err(failed)?);
         let refused = |message| OpenError::Migrate { path: name.clone(), message };
         let migrated = schema::migrate(&mut connection, failed, refused).await;
-        let mut connection = Connection::Postgres(connection);
         let begun = async {
             migrated?;
-            let row = query(NEXT_TURN).fetch_one(&mut connection).await.map_err(|error| failed(error.into()))?;
-            row.try_get(0).map_err(|error| failed(error.into()))
+            let turn = Uuid::now_v7().to_string();
+            limit(&mut connection).await.map_err(failed)?;
+            query(TAKE_TURN).bind(&turn).execute(&mut connection).await.map_err(|error| failed(error.into()))?;
+            Ok(turn)
         };
         match begun.await {
             Ok(turn) => {
-                let readers = ServerPool::new(servers.readers());
-                let home = Self { servers, readers: readers.clone(), turn };
+                let others = servers.clone();
+                let readers = ServerPool::new(move || others.readers());
+                let home = Self { servers, readers: readers.clone(), turn, refused: Mutex::default() };
                 Ok((home, connection, Pool::Postgres(readers)))
             }
             Err(error) => {
@@ -60,14 +69,27 @@ impl ServerHome {
     /// # Errors
     /// Where none does, another Serin has the lock, or one had it since: what we remember is not what stands there then.
     pub(in crate::store) async fn connect(&self) -> Result<Connection, StoreError> {
+        let refused = self.refused.lock().clone();
+        if let Some((at, error)) = refused
+            && (error == StoreError::Superseded || at.elapsed() < PAUSE)
+        {
+            return Err(error);
+        }
+        let connected = self.connect_now().await;
+        *self.refused.lock() = connected.as_ref().err().map(|error| (Instant::now(), error.clone()));
+        connected
+    }
+
+    async fn connect_now(&self) -> Result<Connection, StoreError> {
         let mut connection = Connection::Postgres(self.servers.writer().await?);
-        let row = query("SELECT CAST(value AS BIGINT) FROM meta WHERE key = 'turn'").fetch_one(&mut connection).await?;
-        if row.try_get::<i64>(0)? != self.turn {
+        limit(&mut connection).await?;
+        let row = query("SELECT value FROM meta WHERE key = 'turn'").fetch_one(&mut connection).await?;
+        if row.try_get::<&str>(0)? != self.turn {
             goodbye(connection).await;
             return Err(StoreError::Superseded);
         }
         // What reads may hang on a server that is gone, or read what another one wrote later.
-        self.readers.renew(self.servers.readers());
+        self.readers.renew();
         Ok(connection)
     }
 
@@ -75,6 +97,12 @@ impl ServerHome {
     pub(in crate::store) async fn leave(self, connection: Connection) {
         goodbye(connection).await;
     }
+}
+
+/// What is given up here after a while does not go on there.
+async fn limit(connection: &mut Connection) -> Result<(), StoreError> {
+    query("SET statement_timeout = '20s'").execute(connection).await?;
+    Ok(())
 }
 
 async fn goodbye(connection: Connection) {

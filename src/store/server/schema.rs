@@ -1,11 +1,12 @@
 //! The tables on a server: as SQLite's, and numbered as they are.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::postgres::PgConnection;
 
+use crate::store::server::connecting::within;
 use crate::store::sql::connection::Connection;
 use crate::store::sql::statement::query;
 use crate::store::values::error::{OpenError, StoreError};
@@ -15,19 +16,31 @@ use crate::store::values::error::{OpenError, StoreError};
 const MIGRATIONS: &[(i64, &str, &str)] =
     &[(27, "ground", include_str!("../../../migrations/postgres/0027_ground.sql"))];
 
+/// How long new tables and indexes may take.
+const MIGRATION_MAX: Duration = Duration::from_mins(30);
+
 /// Brings the tables to this version; forward only. Whoever else does so meanwhile is waited for.
 ///
 /// # Errors
 /// Where the server refuses a step, or a newer Serin made the tables.
 pub(in crate::store) async fn migrate(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     failed: impl Fn(StoreError) -> OpenError,
     refused: impl Fn(String) -> OpenError,
 ) -> Result<(), OpenError> {
+    // A role that may make no tables may use those that are there.
+    if matches!(version(connection).await, Ok(version) if version == newest()) {
+        return Ok(());
+    }
+    let Connection::Postgres(connection) = connection else { return Ok(()) };
     let steps = MIGRATIONS.iter().map(|(number, name, sql)| {
         Migration::new(*number, Cow::Borrowed(*name), MigrationType::Simple, sql.into_sql_str(), false)
     });
-    let migrated = Migrator::with_migrations(steps.collect()).run_direct(None, connection, false).await;
+    let run = async {
+        let migrated = Migrator::with_migrations(steps.collect()).run_direct(None, connection, false).await;
+        Ok(migrated)
+    };
+    let migrated = within(MIGRATION_MAX, run).await.map_err(&failed)?;
     migrated.map_err(|error| match error {
         MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => failed(source.into()),
         other => refused(other.to_string()),

@@ -8,9 +8,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use sqlx::Connection as _;
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, PgPool};
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::{Connection as _, Postgres, Transaction};
 
 /// Everything of a snapshot is as it was at its first statement.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
@@ -64,22 +65,48 @@ pub(in crate::store) enum Pool {
 }
 
 /// The connections to whichever server takes writes: others, once that is another.
-#[derive(Debug, Clone)]
-pub(in crate::store) struct ServerPool(Arc<Mutex<PgPool>>);
+#[derive(Clone)]
+pub(in crate::store) struct ServerPool {
+    now: Arc<Mutex<PgPool>>,
+    make: Arc<dyn Fn() -> PgPool + Send + Sync>,
+}
+
+impl fmt::Debug for ServerPool {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ServerPool").finish_non_exhaustive()
+    }
+}
 
 impl ServerPool {
-    pub(in crate::store) fn new(pool: PgPool) -> Self {
-        Self(Arc::new(Mutex::new(pool)))
+    /// Connections as `make` would open them at the time.
+    pub(in crate::store) fn new(make: impl Fn() -> PgPool + Send + Sync + 'static) -> Self {
+        Self { now: Arc::new(Mutex::new(make())), make: Arc::new(make) }
     }
 
     fn now(&self) -> PgPool {
-        self.0.lock().clone()
+        self.now.lock().clone()
     }
 
-    /// Reads by new connections alone from now on. Those that are lent go when they come back.
-    pub(in crate::store) fn renew(&self, pool: PgPool) {
-        let before = std::mem::replace(&mut *self.0.lock(), pool);
-        tokio::spawn(async move { before.close().await });
+    /// Reads by new connections alone from now on. Whoever waits for one of the others, or has one, ends with it.
+    pub(in crate::store) fn renew(&self) {
+        *self.now.lock() = (self.make)();
+    }
+
+    /// One of them. Where none comes back, they hang on a server that is gone.
+    pub(in crate::store::sql) async fn lend(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        let lent = self.now().acquire().await;
+        if matches!(lent, Err(sqlx::Error::PoolTimedOut)) {
+            self.renew();
+        }
+        lent
+    }
+
+    async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        let begun = self.now().begin_with(SNAPSHOT).await;
+        if matches!(begun, Err(sqlx::Error::PoolTimedOut)) {
+            self.renew();
+        }
+        begun
     }
 }
 
@@ -89,7 +116,7 @@ impl Pool {
         let lent = async move {
             Ok(match self {
                 Self::Sqlite(pool) => Connection::SqliteLent(Box::new(pool.acquire().await?)),
-                Self::Postgres(pool) => Connection::PostgresLent(Box::new(pool.now().acquire().await?)),
+                Self::Postgres(pool) => Connection::PostgresLent(Box::new(pool.lend().await?)),
             })
         };
         lent.boxed()
@@ -100,7 +127,7 @@ impl Pool {
         let begun = async move {
             Ok(match self {
                 Self::Sqlite(pool) => Connection::SqliteLent(Box::new(pool.begin().await?)),
-                Self::Postgres(pool) => Connection::PostgresLent(Box::new(pool.now().begin_with(SNAPSHOT).await?)),
+                Self::Postgres(pool) => Connection::PostgresLent(Box::new(pool.begin().await?)),
             })
         };
         begun.boxed()
@@ -120,7 +147,7 @@ pub(in crate::store) enum Via<'c> {
     Sqlite(&'c mut SqliteConnection),
     Postgres(&'c mut PgConnection),
     SqlitePool(&'c SqlitePool),
-    PostgresPool(PgPool),
+    PostgresPool(ServerPool),
 }
 
 impl<'c> From<&'c mut Connection> for Via<'c> {
@@ -138,7 +165,7 @@ impl<'c> From<&'c Pool> for Via<'c> {
     fn from(pool: &'c Pool) -> Self {
         match pool {
             Pool::Sqlite(pool) => Self::SqlitePool(pool),
-            Pool::Postgres(pool) => Self::PostgresPool(pool.now()),
+            Pool::Postgres(pool) => Self::PostgresPool(pool.clone()),
         }
     }
 }

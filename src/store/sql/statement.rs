@@ -9,12 +9,15 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
-use sqlx::postgres::{PgArguments, PgPool};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments as _, AssertSqlSafe, Postgres, SqlSafeStr, SqlStr, Sqlite};
 
-use crate::store::sql::connection::Via;
+use tokio::sync::mpsc;
+
+use crate::store::sql::connection::{ServerPool, Via};
 use crate::store::sql::row::Row;
 use crate::store::sql::value::Value;
 
@@ -62,7 +65,11 @@ impl Statement {
                 Via::Sqlite(to) => self.for_sqlite()?.execute(to).await?.rows_affected(),
                 Via::SqlitePool(to) => self.for_sqlite()?.execute(to).await?.rows_affected(),
                 Via::Postgres(to) => in_time(self.for_postgres()?.execute(to)).await?.rows_affected(),
-                Via::PostgresPool(to) => in_time(self.for_postgres()?.execute(&to)).await?.rows_affected(),
+                Via::PostgresPool(pool) => {
+                    let mut to = pool.lend().await?;
+                    let done = in_time(self.for_postgres()?.execute(&mut *to)).await;
+                    or_thrown_away(done, to)?.rows_affected()
+                }
             })
         };
         executed.boxed()
@@ -93,7 +100,11 @@ impl Statement {
                 Via::Sqlite(to) => self.for_sqlite()?.fetch_optional(to).await?.map(Row::Sqlite),
                 Via::SqlitePool(to) => self.for_sqlite()?.fetch_optional(to).await?.map(Row::Sqlite),
                 Via::Postgres(to) => in_time(self.for_postgres()?.fetch_optional(to)).await?.map(Row::Postgres),
-                Via::PostgresPool(to) => in_time(self.for_postgres()?.fetch_optional(&to)).await?.map(Row::Postgres),
+                Via::PostgresPool(pool) => {
+                    let mut to = pool.lend().await?;
+                    let row = in_time(self.for_postgres()?.fetch_optional(&mut *to)).await;
+                    or_thrown_away(row, to)?.map(Row::Postgres)
+                }
             })
         };
         fetched.boxed()
@@ -126,7 +137,7 @@ impl Statement {
                 let rows = self.for_postgres().map(|query| query.fetch(to));
                 rows.map_or_else(refused, |rows| each_in_time(rows.map_ok(Row::Postgres).boxed()))
             }
-            Via::PostgresPool(pool) => each_in_time(lent(pool, self)),
+            Via::PostgresPool(pool) => lent(pool, self),
         }
     }
 
@@ -167,25 +178,42 @@ fn late() -> sqlx::Error {
     sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
+/// What was answered. A connection that did not answer in time is thrown away: to ask it whether it lives would take as long.
+fn or_thrown_away<T>(answer: Result<T, sqlx::Error>, mut lent: PoolConnection<Postgres>) -> Result<T, sqlx::Error> {
+    if matches!(answer, Err(sqlx::Error::Io(_))) {
+        lent.close_on_drop();
+    }
+    answer
+}
+
 /// The rows of an answer on a connection that a pool lends for it.
-fn lent(pool: PgPool, statement: Statement) -> Rows<'static> {
-    let (rows, read) = tokio::sync::mpsc::channel(ROWS_AHEAD);
+fn lent(pool: ServerPool, statement: Statement) -> Rows<'static> {
+    let (rows, read) = mpsc::channel(ROWS_AHEAD);
     tokio::spawn(async move {
-        let answered = async {
-            let mut connection = pool.acquire().await?;
-            let mut answer = statement.for_postgres()?.fetch(&mut *connection);
-            while let Some(row) = answer.try_next().await? {
-                if rows.send(Ok(Row::Postgres(row))).await.is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        };
-        if let Err(error) = answered.await {
+        if let Err(error) = answered(&pool, statement, &rows).await {
             // Whoever asked may have gone.
             drop(rows.send(Err(error)).await);
         }
     });
-    let next = |mut read: tokio::sync::mpsc::Receiver<_>| async move { read.recv().await.map(|row| (row, read)) };
+    let next = |mut read: mpsc::Receiver<_>| async move { read.recv().await.map(|row| (row, read)) };
     futures_util::stream::unfold(read, next).boxed()
+}
+
+async fn answered(
+    pool: &ServerPool,
+    statement: Statement,
+    rows: &mpsc::Sender<Result<Row, sqlx::Error>>,
+) -> Result<(), sqlx::Error> {
+    let mut to = pool.lend().await?;
+    let answer = async {
+        let mut answer = statement.for_postgres()?.fetch(&mut *to);
+        while let Some(row) = in_time(answer.try_next()).await? {
+            if rows.send(Ok(Row::Postgres(row))).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let answer = answer.await;
+    or_thrown_away(answer, to)
 }

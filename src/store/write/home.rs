@@ -1,18 +1,13 @@
 //! Where what is written goes: a file, or a server.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::domain::database_address::DatabaseAddress;
 use crate::store::file::held::DatabaseLock;
 use crate::store::file::home::FileHome;
-use crate::store::server::connecting::within;
 use crate::store::server::home::ServerHome;
 use crate::store::sql::connection::{Connection, Pool};
 use crate::store::values::error::{OpenError, StoreError};
-
-/// How long a commit may take on a server; then the connection is given up, and nobody knows what became of it.
-const COMMIT_MAX: Duration = Duration::from_secs(30);
 
 /// Whose database it is for as long as this lives.
 #[derive(Debug)]
@@ -54,17 +49,6 @@ impl Home {
             Self::File(home) => home.connect().await,
             Self::Server(home) => home.connect().await,
         }
-    }
-
-    /// Waits for what is written; where a server does not answer, it is given up and unknown.
-    ///
-    /// # Errors
-    /// As what is waited for, or [`StoreError::Unreachable`].
-    pub(in crate::store) async fn wait<T>(
-        is_server: bool,
-        written: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        if is_server { within(COMMIT_MAX, written).await } else { written.await }
     }
 
     /// Caps a file at so many pages; 0 lifts the cap. A server's disk is its own business.

@@ -1,6 +1,6 @@
 //! Everything that changes the database: what the writer does in its transactions, and how it is asked to.
 //!
-//! Read `handle` (the open database), `writer` (the one that writes), `home` (where to), `work` and `ask` (what it can be asked), `gather`
+//! Read `handle` (the open database), `writer` (the one that writes), `home` (where to), `moving` (all of it, into another), `work` and `ask` (what it can be asked), `gather`
 //! (how long it waits, so that many share a commit); `append` the beats,
 //! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing`
 //! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes and `together` what goes
@@ -9,6 +9,7 @@
 //! steps in the writer; `maintenance_requests` asks for them).
 
 pub(in crate::store) mod home;
+pub(crate) mod moving;
 pub(in crate::store) mod append;
 pub(in crate::store) mod intern;
 pub(in crate::store) mod silence;

@@ -162,7 +162,7 @@ impl Writer {
             }
         };
         let is_server = connection.is_postgres();
-        let outcome = Home::wait(is_server, self.write(&mut connection, works)).await;
+        let outcome = self.write(&mut connection, works).await;
         if let Err(error) = &outcome {
             if is_server && error.wants_new_connection() {
                 // It may be in the middle of an answer. With it ends whatever it had begun.
