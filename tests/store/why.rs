@@ -142,7 +142,8 @@ fn asked(place: &Place, arguments: &[&str]) -> (String, Vec<String>) {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{log}");
     // How a connection is opened is no question, and how many there are is the pool's to know.
-    let queries = log.lines().filter(|line| line.contains("sqlx::query") && !line.contains("PRAGMA"));
+    let opens = |line: &str| ["PRAGMA", "SET idle_in", "pg_is_in_recovery"].iter().any(|word| line.contains(word));
+    let queries = log.lines().filter(|line| line.contains("sqlx::query") && !opens(line));
     let asked = |line: &str| line.split("sqlx::query").nth(1).unwrap().split(" rows_").next().unwrap().to_owned();
     let mut queries: Vec<String> = queries.map(asked).collect();
     queries.sort();

@@ -19,6 +19,9 @@ const PART: usize = 4;
 /// Lists of questions by words that are still answered overlap by more than this where an arm is gone, and by less where it
 /// brings noise: medians of 1.00 and .34 on our server, .86 and .43 on a plain one (all kinds together).
 const NOISE_BELOW: f64 = 0.5;
+/// Questions of a kind of which one may find its source by chance: among a hundred sources, five drawn at random hold a given
+/// one in 5 %, so of eight questions some find theirs in a third of all cases.
+const CHANCE_MIN: usize = 6;
 /// Where no order is drawn anew, sources that are missing leave this much of the others' lists at least: of a corpus less
 /// 40 % a median of .42 (RETRIEVAL.md §3).
 const STEADY_ABOVE: f64 = 0.3;
@@ -162,7 +165,8 @@ pub(crate) fn broken(seen: &[Symptom], symptom: FailureReason, turns: bool, is_s
         return Some(Named::surely(R::ChunkingChanged));
     }
     let (keyword, meaning) = (Tally::of(seen, CanaryKind::Keyword), Tally::of(seen, CanaryKind::Meaning));
-    if meaning.is_whole() && keyword.is_kept() {
+    // Noise finds a source by chance; holes leave the lists of what they do not hide as they were.
+    if (meaning.is_whole() || meaning.is_all_but_one() && are_noise(seen)) && keyword.is_kept() {
         return Some(vectors(seen));
     }
     if turns {
@@ -219,16 +223,21 @@ fn is_stored_text_among_others(seen: &[Symptom]) -> bool {
 /// what else is found stays; with another model they are as long as ever, and full of what has nothing to do with it.
 fn vectors(seen: &[Symptom]) -> Named {
     use FailureReason as R;
+    if are_noise(seen) {
+        Named::likelier(R::EmbeddingMismatch, R::VectorArmDown)
+    } else {
+        Named::likelier(R::VectorArmDown, R::EmbeddingMismatch)
+    }
+}
+
+/// Whether lists are as long as ever, and those of questions by words, which keep their source, are others.
+fn are_noise(seen: &[Symptom]) -> bool {
     let lost_meaning = || lost(seen).filter(|one| one.kind == CanaryKind::Meaning);
     let is_shorter = most(lost_meaning().map(|one| one.is_empty || one.results.is_some_and(|ratio| ratio < 1.0)));
     // Questions as people ask them are led by words that hide the noise.
     let kept = seen.iter().filter(|one| !one.is_lost && one.kind == CanaryKind::Keyword && !one.is_text);
     let overlap = median(kept.filter_map(|one| Some(one.overlap?.rbo)).collect());
-    if !is_shorter && overlap.is_some_and(|overlap| overlap < NOISE_BELOW) {
-        Named::likelier(R::EmbeddingMismatch, R::VectorArmDown)
-    } else {
-        Named::likelier(R::VectorArmDown, R::EmbeddingMismatch)
-    }
+    !is_shorter && overlap.is_some_and(|overlap| overlap < NOISE_BELOW)
 }
 
 /// Names holes in the index where a question or two in other words lost their source, none by words did, and the lists of all
@@ -327,6 +336,11 @@ impl Tally {
     /// Lost as a whole, one in ten aside.
     const fn is_whole(self) -> bool {
         self.lost >= LOST_MIN && self.lost * 10 >= self.asked * 9
+    }
+
+    /// Lost as a whole, one of at least [`CHANCE_MIN`] aside.
+    const fn is_all_but_one(self) -> bool {
+        self.asked >= CHANCE_MIN && self.lost + 1 >= self.asked
     }
 
     /// Lost in part.

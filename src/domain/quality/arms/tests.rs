@@ -77,6 +77,15 @@ fn a_half_that_is_gone_is_named_by_what_the_other_still_finds() {
     check("plain RRF, another model: noise in between", &hybrid(lost(24, MEANING), 0.43), WRONG, Some(MODEL));
     check("with a reranker, off: its first score is what it was", &hybrid(lost(24, MEANING), 0.73), WRONG, Some(ARM));
     check("with a reranker, another model", &hybrid(lost(24, MEANING), 0.27), WRONG, Some(MODEL));
+    let but_one = || [lost(7, MEANING), kept(1, MEANING)].concat();
+    check("one of eight finds its source in the noise", &hybrid(but_one(), 0.27), WRONG, Some(MODEL));
+    check("and one that is not hidden by holes", &hybrid(but_one(), 0.86), WRONG, Some(UNREACHED));
+    check(
+        "of three, one is no chance",
+        &hybrid([lost(2, MEANING), kept(1, MEANING)].concat(), 0.27),
+        WRONG,
+        Some(UNREACHED),
+    );
     check("no list is left", &hybrid(long(lost(24, MEANING), 0.0), 0.4), EMPTY, Some(ARM));
     check("a list is left that is shorter than it was", &hybrid(long(lost(24, MEANING), 0.6), 0.4), WRONG, Some(ARM));
     check("nothing is known of lists", &[kept(2, KEYWORD), lost(3, MEANING)], WRONG, Some(ARM));
