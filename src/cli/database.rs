@@ -51,7 +51,7 @@ impl DatabaseArgs {
         match self.address()? {
             DatabaseAddress::File(path) => Ok(path),
             server @ DatabaseAddress::Server(_) => anyhow::bail!(
-                "{server} is no file: `pg_dump --format=custom` backs it up and `pg_restore` puts it back, as docs/operating.md says"
+                "{server} is no file: `pg_dump --format=custom` backs it up and `pg_restore` puts it back, as docs/databases/postgresql.md says"
             ),
         }
     }

@@ -7,7 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
 use serin::domain::reason::FailureReason;
 
-use crate::{documentation, root, text};
+use crate::{documentation, pages, root, text};
 
 /// Set, tables are written in the place of being compared.
 const WRITE: &str = "SERIN_DOCS_WRITE";
@@ -148,6 +148,7 @@ fn every_command_is_named_and_every_named_one_is_there() {
     let mut named = BTreeSet::new();
     let mut all = documentation();
     all.push("CONTRIBUTING.md".to_owned());
+    all.extend(pages("docs/databases"));
     for page in all {
         for line in typed(&text(&page)) {
             let line = line.split(" #").next().unwrap_or_default();
