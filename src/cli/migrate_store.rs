@@ -12,10 +12,11 @@ use crate::store::write::moving::bring;
 /// Where from, and where to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MigrateStoreArgs {
-    /// What is to be brought along: a file, or `postgres://…`. No Serin runs on it; it stays as it is.
+    /// What is to be brought along: a file, or `postgres://…`. No Serin runs on it; its tables are
+    /// brought to this version, and nothing else of it changes.
     #[arg(value_name = "FROM")]
     from: String,
-    /// What it is brought into: a file that is not there yet, or an empty database of a server, `postgres://…`. A password
+    /// What it is brought into, and is empty: a file, best one that is not there yet, or a database of a server, `postgres://…`. A password
     /// may stand in the variable PGPASSWORD instead.
     #[arg(value_name = "TO")]
     to: String,

@@ -12,7 +12,7 @@ use crate::domain::fleet::Fleet;
 use crate::hindsight::body::WhyBody;
 use crate::hindsight::why::{Meant, PART_CHARS_MIN, Question, Topic, meant, why};
 use crate::store::StoreError;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 
 /// Says why people were told of a monitor or an incident, or were not: readings, thresholds, what held it, and who heard.
 ///

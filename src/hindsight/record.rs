@@ -15,7 +15,7 @@ use crate::domain::why::answer::{FileOfThen, HoldThen, IncidentThen, Listener, T
 use crate::hindsight::declared::{FileThen, FilesThen};
 use crate::hindsight::replaying::Retraced;
 use crate::store::StoreError;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::read::why::Telling;
 
 /// What is on record of a moment.

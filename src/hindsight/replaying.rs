@@ -26,8 +26,8 @@ use crate::hindsight::observed::{ACCEPTED, Around, SourceLists, observed};
 use crate::hindsight::texts::Texts;
 use crate::hindsight::windows::Windows;
 use crate::store::StoreError;
-use crate::store::file::readers::Readers;
 use crate::store::read::circumstances::Occurrences;
+use crate::store::read::readers::Readers;
 use crate::store::values::past::PastBeat;
 use crate::store::write::listing::ListingLine;
 

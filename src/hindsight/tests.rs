@@ -14,8 +14,8 @@ use crate::domain::why::answer::{LOOKS_SHOWN, Record, SignalThen, Why};
 use crate::domain::why::heard::{Heard, heard};
 use crate::hindsight::body::WhyBody;
 use crate::hindsight::why::{Meant, NoAnswer, Question, Topic, meant, why};
-use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
+use crate::store::read::readers::Readers;
 
 async fn asked((store, fleet): (&Readers, &Fleet), topic: Topic, at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Why {
     let in_force = Some(fleet.clone());

@@ -18,7 +18,7 @@ use crate::hindsight::record::{Story, file_of_then, notes, of_record};
 use crate::hindsight::replaying::{Happened, Retraced, retrace};
 use crate::hindsight::signals::signals;
 use crate::store::StoreError;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::values::change_set::BeatSeen;
 
 /// Beats from before the moment that are weighed, so that windows, streaks and track records stand as they stood.

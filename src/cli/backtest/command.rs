@@ -26,9 +26,9 @@ use crate::domain::reason::{FailureReason, Severity};
 use crate::hindsight::declared::FilesThen;
 use crate::hindsight::replaying::{Happened, ToldIncident, replay};
 use crate::store::StoreError;
-use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
 use crate::store::read::files::FILES_MAX;
+use crate::store::read::readers::Readers;
 use crate::store::values::past::PastBeat;
 
 /// Somebody would have been told otherwise.

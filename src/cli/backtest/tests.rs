@@ -14,8 +14,8 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::reason::FailureReason;
 use crate::hindsight::declared::{FilesThen, Ways, Weighing};
 use crate::hindsight::replaying::{Happened, ToldIncident, replay};
-use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
+use crate::store::read::readers::Readers;
 
 /// What happened, as the database has it.
 async fn happened(store: &Readers, from: DateTime<Utc>, until: DateTime<Utc>) -> (Vec<ToldIncident>, Happened) {

@@ -11,8 +11,8 @@ use crate::cli::export::timestamps::{monitors, ms, timestamp};
 use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Judged;
 use crate::domain::signal::{Level, Signal};
-use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
+use crate::store::read::readers::Readers;
 use crate::store::values::past::{PastAsk, PastBeat};
 
 pub(super) const COLUMNS: &[&str] = &[

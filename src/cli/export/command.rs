@@ -13,8 +13,8 @@ use crate::cli::export::{beats, incidents, percentiles};
 use crate::domain::monitor::MonitorId;
 use crate::domain::wording::counted;
 use crate::store::file::private;
-use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
+use crate::store::read::readers::Readers;
 
 /// What can be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

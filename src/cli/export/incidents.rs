@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::cli::export::rows::RowWriter;
 use crate::cli::export::timestamps::timestamp;
 use crate::domain::incident::{Incident, ResolveCause};
-use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
+use crate::store::read::readers::Readers;
 
 pub(super) const COLUMNS: &[&str] = &[
     "id",

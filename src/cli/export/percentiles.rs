@@ -10,9 +10,9 @@ use crate::cli::export::timestamps::{day_of, monitors, ms};
 use crate::domain::latency::histogram::Latencies;
 use crate::domain::latency::steps::Steps;
 use crate::domain::monitor::MonitorId;
-use crate::store::file::readers::Readers;
 use crate::store::packed::pack::day::Series;
 use crate::store::read::export::Span;
+use crate::store::read::readers::Readers;
 
 pub(super) const COLUMNS: &[&str] = &[
     "monitor",

@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Utc};
 
 use crate::domain::monitor::MonitorId;
-use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
+use crate::store::read::readers::Readers;
 
 /// The monitors of a span, each with the first moment that is worth a look.
 pub(in crate::cli::export) async fn monitors(

@@ -2,7 +2,7 @@
 
 use crate::domain::action::{Action, Asked};
 use crate::domain::monitor::MonitorId;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::statement::query;
 use crate::store::values::column::timestamp;
 use crate::store::values::error::StoreError;

@@ -8,9 +8,9 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::answer::Turn;
 use crate::domain::monitor::MonitorId;
-use crate::store::file::readers::Readers;
 use crate::store::packed::pack::answer::PackedAnswer;
 use crate::store::read::history::{PastCounts, remembered};
+use crate::store::read::readers::Readers;
 use crate::store::sql::connection::Connection;
 use crate::store::sql::dialect::numbers;
 use crate::store::sql::statement::query;

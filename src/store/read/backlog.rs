@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::paging::delivery::FALLBACK_AFTER;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;
 use crate::store::values::column::{timestamp, timestamp_from};

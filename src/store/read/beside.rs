@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::domain::database_address::DatabaseAddress;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::read::unsealed;
-use crate::store::server::connecting::Servers;
+use crate::store::server::connecting::{Servers, goodbye};
 use crate::store::sql::connection::{Connection, Pool, ServerPool};
 use crate::store::sql::statement::query;
 use crate::store::values::error::StoreError;
@@ -21,7 +21,7 @@ pub(in crate::store) async fn readers(address: &DatabaseAddress) -> Result<Pool,
         DatabaseAddress::Server(named) => {
             let servers = Servers::of(named)?;
             // Whichever takes writes is asked: the others may be behind.
-            drop(Connection::Postgres(servers.primary().await?).close().await);
+            goodbye(Connection::Postgres(servers.primary().await?)).await;
             Ok(Pool::Postgres(ServerPool::new(move || servers.readers())))
         }
     }

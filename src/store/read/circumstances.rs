@@ -9,7 +9,7 @@ use crate::domain::contract::FIRST_STABLE;
 use crate::domain::monitor::MonitorId;
 use crate::domain::paging::hold::HoldKind;
 use crate::domain::paging::notification::Event;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::dialect::texts;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::dialect::text_rows;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;

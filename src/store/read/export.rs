@@ -9,7 +9,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::statement::query;
 use crate::store::values::column::{incident, incidents, timestamp};
 use crate::store::values::error::StoreError;

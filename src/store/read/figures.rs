@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::store::file::private::beside;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::connection::Pool;
 use crate::store::sql::statement::query;
 use crate::store::values::column::micros;

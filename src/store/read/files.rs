@@ -8,8 +8,8 @@ use flate2::read::ZlibDecoder;
 
 use crate::domain::database_address::DatabaseAddress;
 use crate::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles, GoldenPlace};
-use crate::store::file::readers::Readers;
 use crate::store::read::beside;
+use crate::store::read::readers::Readers;
 use crate::store::sql::connection::Pool;
 use crate::store::sql::dialect::{number_rows, numbers};
 use crate::store::sql::row::Row;

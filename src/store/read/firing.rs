@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::connection::Connection;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;

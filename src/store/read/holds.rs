@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::incident::Incident;
 use crate::domain::paging::hold::{HoldKind, TellingHold};
 use crate::domain::paging::tell::Telling;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;
 use crate::store::values::column::{incident, incidents, timestamp, timestamp_or_none, word};

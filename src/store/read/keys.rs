@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::api_key::{ApiKey, KEYS_MAX, Role};
 use crate::domain::audit::AuditLine;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;
 use crate::store::values::column::{timestamp, timestamp_or_none, word};

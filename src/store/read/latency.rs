@@ -5,10 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::monitor::MonitorId;
-use crate::store::file::readers::Readers;
 use crate::store::packed::roll::Stretch;
 use crate::store::packed::slices;
 use crate::store::packed::slices::{LatencySlice, SlicePart, sliced};
+use crate::store::read::readers::Readers;
 use crate::store::values::column::micros;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;

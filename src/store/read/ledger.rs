@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 
 use crate::domain::paging::delivery::DeliveryState;
-use crate::store::file::readers::Readers;
 use crate::store::read::pages::PAGE_ROWS;
+use crate::store::read::readers::Readers;
 use crate::store::sql::dialect::texts;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;

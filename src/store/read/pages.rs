@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;
 use crate::store::values::column::{incident, incidents, timestamp};

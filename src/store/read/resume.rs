@@ -12,7 +12,7 @@ use crate::domain::paging::gathering::{COMMON_PACE, Gathering, TOO_MANY};
 use crate::domain::protocol::Era;
 use crate::domain::signal::{HeldBy, Phase, Signal, SignalState};
 use crate::domain::tools::{Listing, ToolSeen};
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::dialect::texts;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;

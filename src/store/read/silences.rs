@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::paging::silence::{SILENCES_MAX, Silence};
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::dialect::texts;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;

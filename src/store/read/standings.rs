@@ -1,7 +1,7 @@
 //! What other machines publish of the monitors that they watch.
 
 use crate::live::published::SlimStanding;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::dialect::number_rows;
 use crate::store::sql::statement::query;
 use crate::store::values::error::StoreError;

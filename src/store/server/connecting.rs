@@ -10,9 +10,10 @@ use std::{fmt, io};
 
 use parking_lot::Mutex;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions as _, Connection as _, Row as _};
+use sqlx::{ConnectOptions as _, Row as _};
 
 use crate::domain::database_address::ServerAddress;
+use crate::store::sql::connection::Connection;
 use crate::store::values::error::StoreError;
 
 /// How long one server may take to be reached.
@@ -80,7 +81,7 @@ impl Servers {
         if within(CONNECT_MAX, locked).await? {
             return Ok(connection);
         }
-        goodbye(connection).await;
+        goodbye(Connection::Postgres(connection)).await;
         Err(StoreError::Taken)
     }
 
@@ -98,17 +99,17 @@ impl Servers {
                     *self.primary.lock() = place;
                     return Ok(connection);
                 }
-                Err(error) => refused.push(error),
+                Err(error) => refused.push((self.options[place].get_host(), error)),
             }
         }
         // Each says why, and as long as one of them may come back, it is waited for.
-        let may_pass = refused.iter().any(StoreError::may_pass);
-        let why: Vec<String> = refused.iter().map(StoreError::to_string).collect();
-        Err(match (refused.len(), may_pass) {
-            (1, _) => refused.remove(0),
-            (_, true) => StoreError::Unreachable(why.join("; ")),
-            (_, false) => StoreError::Other(why.join("; ")),
-        })
+        let may_pass = refused.iter().any(|(_, error)| error.may_pass());
+        let why = refused.into_iter().map(|(host, error)| match error {
+            StoreError::Unreachable(why) | StoreError::Other(why) => format!("{host}: {why}"),
+            error => format!("{host}: {error}"),
+        });
+        let why = why.collect::<Vec<_>>().join("; ");
+        Err(if may_pass { StoreError::Unreachable(why) } else { StoreError::Other(why) })
     }
 
     /// Connections that read, opened as they are needed; from the server that takes writes, so that a page shows what was
@@ -148,8 +149,8 @@ async fn settle(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     sqlx::raw_sql(SETTINGS).execute(connection).await.map(drop)
 }
 
-/// Closes a connection in order, where the server still listens.
-async fn goodbye(connection: PgConnection) {
+/// Closes a connection in order, where the server still listens; else it lets go by itself, only later.
+pub(in crate::store) async fn goodbye(connection: Connection) {
     let closed = async { Ok(connection.close().await?) };
     drop(within(CONNECT_MAX, closed).await);
 }
@@ -162,17 +163,16 @@ async fn writable(options: &PgConnectOptions) -> Result<PgConnection, StoreError
     let row = sqlx::query(asked).fetch_one(&mut connection).await?;
     let (recovers, only_reads, version): (bool, bool, i32) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let encoding: &str = row.try_get(3)?;
-    let host = options.get_host();
     let version_named = version / 10_000;
     let refused = match version {
-        ..VERSION_MIN => StoreError::Other(format!("{host} is PostgreSQL {version_named}; Serin needs 15 or newer")),
+        ..VERSION_MIN => StoreError::Other(format!("it is PostgreSQL {version_named}; Serin needs 15 or newer")),
         _ if encoding != "UTF8" => {
-            StoreError::Other(format!("the database on {host} has the encoding {encoding}; Serin needs UTF8"))
+            StoreError::Other(format!("the database has the encoding {encoding}; Serin needs UTF8"))
         }
-        _ if recovers => StoreError::Unreachable(format!("{host} recovers what another server writes")),
-        _ if only_reads => StoreError::Unreachable(format!("{host} takes no writes")),
+        _ if recovers => StoreError::Unreachable("it recovers what another server writes".to_owned()),
+        _ if only_reads => StoreError::Unreachable("it takes no writes".to_owned()),
         _ => return Ok(connection),
     };
-    goodbye(connection).await;
+    goodbye(Connection::Postgres(connection)).await;
     Err(refused)
 }

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::domain::database_address::{DatabaseAddress, ServerAddress};
-use crate::store::server::connecting::Servers;
+use crate::store::server::connecting::{Servers, goodbye};
 use crate::store::server::schema;
 use crate::store::sql::connection::{Connection, Pool, ServerPool};
 use crate::store::sql::statement::query;
@@ -28,8 +28,6 @@ const TAKE_TURN: &str =
     "INSERT INTO meta (key, value) VALUES ('turn', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 /// Between two tries to get a connection.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a server may take to be told goodbye.
-const GOODBYE_MAX: Duration = Duration::from_secs(5);
 
 impl ServerHome {
     /// Opens a database for us alone, and brings its tables to this version.
@@ -83,8 +81,9 @@ impl ServerHome {
     async fn connect_now(&self) -> Result<Connection, StoreError> {
         let mut connection = Connection::Postgres(self.servers.writer().await?);
         limit(&mut connection).await?;
-        let row = query("SELECT value FROM meta WHERE key = 'turn'").fetch_one(&mut connection).await?;
-        if row.try_get::<&str>(0)? != self.turn {
+        let row = query("SELECT value FROM meta WHERE key = 'turn'").fetch_optional(&mut connection).await?;
+        let turn = row.map(|row| row.try_get::<String>(0)).transpose()?;
+        if turn.as_ref() != Some(&self.turn) {
             goodbye(connection).await;
             return Err(StoreError::Superseded);
         }
@@ -103,9 +102,4 @@ impl ServerHome {
 async fn limit(connection: &mut Connection) -> Result<(), StoreError> {
     query("SET statement_timeout = '20s'").execute(connection).await?;
     Ok(())
-}
-
-async fn goodbye(connection: Connection) {
-    // The server lets go by itself, only later.
-    drop(tokio::time::timeout(GOODBYE_MAX, connection.close()).await);
 }

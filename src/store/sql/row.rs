@@ -69,7 +69,7 @@ macro_rules! is_a_number {
 }
 
 is_in_both!(&'r str, String, &'r [u8], Vec<u8>, f64);
-is_a_number!(u8, u16, i32, u32, i64, u64);
+is_a_number!(u8, u32, i64);
 
 impl FromColumn<'_> for bool {
     fn read(row: &Row, index: usize) -> Result<Self, sqlx::Error> {

@@ -14,7 +14,6 @@ use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments as _, AssertSqlSafe, Postgres, SqlSafeStr, SqlStr, Sqlite};
-
 use tokio::sync::mpsc;
 
 use crate::store::sql::connection::{ServerPool, Via};

@@ -1,7 +1,6 @@
 //! What is given to a statement: one of four kinds, each of which may be NULL.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use sqlx::postgres::PgArguments;
 use sqlx::sqlite::SqliteArguments;
@@ -78,14 +77,12 @@ macro_rules! is_given_as {
     )*};
 }
 
-is_given_as!(Int: bool => i64::from, u8 => i64::from, u16 => i64::from, i32 => i64::from, u32 => i64::from, i64 => i64::from);
+is_given_as!(Int: bool => i64::from, u8 => i64::from, u32 => i64::from, i64 => i64::from);
 is_given_as!(Real: f64 => f64::from);
 is_given_as!(Text:
     &str => |text: &str| Cow::Owned(text.to_owned()),
     String => Cow::Owned,
-    &String => |text: &String| Cow::Owned(text.clone()),
-    Arc<str> => |text: Arc<str>| Cow::Owned(text.as_ref().to_owned()),
-    &Arc<str> => |text: &Arc<str>| Cow::Owned(text.as_ref().to_owned()),
     Cow<'_, str> => |text: Cow<'_, str>| Cow::Owned(text.into_owned()),
+    &String => |text: &String| Cow::Owned(text.clone()),
 );
 is_given_as!(Blob: Vec<u8> => |bytes| bytes, &[u8] => |bytes: &[u8]| bytes.to_vec(), &Vec<u8> => |bytes: &Vec<u8>| bytes.clone());

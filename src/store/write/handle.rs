@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::domain::database_address::DatabaseAddress;
 use crate::store::file::held::DatabaseLock;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::read::unsealed;
 use crate::store::sql::connection::Connection;
 use crate::store::values::beat_rows::BeatRows;

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::Era;
 use crate::domain::tools::{ChangeClass, Drift, Listing, ToolChange};
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::connection::Connection;
 use crate::store::sql::statement::query;
 use crate::store::values::change_set::{ChangeSet, ListingRow};

@@ -12,8 +12,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use crate::domain::reason::Severity;
-use crate::store::file::readers::Readers;
 use crate::store::read::firing;
+use crate::store::read::readers::Readers;
 use crate::store::sql::connection::Connection;
 use crate::store::sql::dialect::texts;
 use crate::store::sql::row::Row;

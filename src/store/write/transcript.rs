@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::monitor::MonitorId;
-use crate::store::file::readers::Readers;
+use crate::store::read::readers::Readers;
 use crate::store::sql::connection::Connection;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;
