@@ -29,6 +29,7 @@ use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
+use crate::daemon::sharing::Sharing;
 use crate::daemon::startup::{Start, Started, Waiting};
 use crate::daemon::{drills, follow, heartbeat, janitor, kept_lists, permits, publish, queue_metrics, quiet_loop};
 use crate::deliver::channel::ChannelSender;
@@ -46,6 +47,7 @@ use crate::probe::prober::Prober;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::web::connections::Limits;
+use crate::web::key_ring::KeyRing;
 use crate::web::serve::{answer_by, serve};
 use crate::web::starting;
 use crate::web::state::{self, WebState};
@@ -53,8 +55,8 @@ use crate::web::state::{self, WebState};
 /// How long what is in flight gets to end. Whoever stops us kills us after a while (`docker stop` after ten seconds), and
 /// a try at a receiver that hangs takes as long; what is cut off here is sent again after the next start.
 const ENDING_MAX: Duration = Duration::from_secs(6);
-/// What this process watches: of a database on its own disk all of it.
-const WATCHED: Shards = Shards::ALL;
+/// Keys that other machines made are known within this.
+const KEYS_READ_EVERY: Duration = Duration::from_secs(5);
 /// Open files where the system tells no limit.
 const FILES_ASSUMED: u64 = 1024;
 /// Open files beyond which more are of no use to us, so that a hard limit of a billion is not asked for.
@@ -125,6 +127,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         trusted_proxies: loaded.settings.trusted_proxies.clone(),
         ..Limits::default()
     };
+    let (name, started_at) = (node_name(address.port()), Utc::now());
     let mut tasks = JoinSet::new();
     // The delivery worker outlives the scheduler, so that what the last beats decided still goes out.
     let worker_stop = CancellationToken::new();
@@ -142,7 +145,8 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
             database: loaded.settings.database.as_ref().context("the database's address refers to what is not set")?,
             set_aside_damaged: options.set_aside_damaged,
             fleet: &fleet,
-            shards: WATCHED,
+            name: &name,
+            started_at,
             files: &source.files(),
         };
         match if put_back.is_some() { wanted.begin(waiting).await? } else { None } {
@@ -155,11 +159,13 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         }
     };
     drop(over);
-    let Some(Started { store, runtimes, aside, .. }) = begun else {
+    let Some(Started { store, runtimes, leases, aside, .. }) = begun else {
         worker_stop.cancel();
         tasks.join_all().await;
         anyhow::bail!("it was told to stop while it waited for the database");
     };
+    let is_shared = loaded.settings.database.as_ref().is_some_and(|database| database.file().is_none());
+    let (leases_in_force, leases) = watch::channel(Arc::new(leases));
     let quiets = Arc::new(Quiets::default());
     let silences = quiet_loop::begin(&quiets, &store, &fleet, Utc::now()).await.context("silences cannot be read")?;
     let context = LoopContext {
@@ -168,14 +174,12 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         live,
         alerts,
         fleet: fleets.clone(),
+        leases: leases.clone(),
         uplink: Arc::default(),
         quiets,
         parents: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
     };
-    if WATCHED != Shards::ALL {
-        context.live.publishes();
-    }
     if let Some(aside) = aside {
         tell_of_lost_history(&context, &aside);
     }
@@ -195,10 +199,19 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let links = web.keyed(store.link_key().await.context("the key of links cannot be read")?);
     web.config = Arc::from(options.config.as_path());
     let listings = Arc::clone(&web.listings);
-    let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone(), links };
-    let firing = FiringAlerts { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
+    let (of_worker, of_firing) = (Arc::clone(&sender), Arc::clone(&sender));
+    let worker = DeliveryWorker {
+        store: store.clone(),
+        sender: of_worker,
+        fleet: fleets.clone(),
+        leases: leases.clone(),
+        links,
+    };
+    let firing = FiringAlerts { store: store.clone(), sender: of_firing, fleet: fleets.clone(), leases };
+    let anew = Arc::new(AtomicBool::new(false));
     let reload = Reload {
         context: context.clone(),
+        anew: Arc::clone(&anew),
         path: options.config,
         env: options.env,
         settings: loaded.settings,
@@ -207,6 +220,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         look: options.look,
         listings: Arc::clone(&listings),
     };
+    let look = Arc::clone(&reload.look);
     let discovery = Discovery {
         context: context.clone(),
         folder: reload.path.parent().unwrap_or(Path::new("")).to_owned(),
@@ -218,7 +232,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let beats = beats(scheduler, Arc::clone(&context.prober), actions, shutdown.clone(), worker_stop.clone());
     let threads = BeatThreads::new(bunching::rate(&fleet))?;
     tasks.spawn(named("scheduler", async move { threads.run(beats).await }));
-    tasks.spawn(named("actions", actions::run(context.clone(), WATCHED, (owner, listings), shutdown.clone())));
+    tasks.spawn(named("actions", actions::run(context.clone(), (owner, listings), shutdown.clone())));
     tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("firing", firing.run(shutdown.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
@@ -226,10 +240,13 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("quiet", quiet_loop::run(context.clone(), silences, shutdown.clone())));
     tasks.spawn(named("drills", drills::run(context.clone(), shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
-    tasks.spawn(named("janitor", janitor::run(context.clone(), WATCHED, shutdown.clone())));
-    if WATCHED != Shards::ALL {
+    tasks.spawn(named("janitor", janitor::run(context.clone(), shutdown.clone())));
+    if is_shared {
+        let sharing = Sharing { context: context.clone(), leases: leases_in_force, name, started_at, anew, look };
+        tasks.spawn(named("sharing", sharing.run(shutdown.clone())));
         tasks.spawn(named("publish", publish::run(context.clone(), shutdown.clone())));
-        tasks.spawn(named("follow", follow::run(context.clone(), WATCHED, shutdown.clone())));
+        tasks.spawn(named("follow", follow::run(follow::begin(&context).await, context.clone(), shutdown.clone())));
+        tasks.spawn(named("keys", follow_keys(store.clone(), Arc::clone(&web.keys), shutdown.clone())));
     }
     tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));
     tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
@@ -273,6 +290,19 @@ async fn listening(listen: SocketAddr, file: &str) -> anyhow::Result<(SocketAddr
         format!("cannot listen on {listen}: is another Serin running? `serin.listen` in {file} moves it")
     })?;
     Ok((listener.local_addr()?, Arc::new(listener)))
+}
+
+/// Has the keys of the API that other machines made open this one too, and those that they ended open nothing.
+async fn follow_keys(store: Store, keys: Arc<KeyRing>, shutdown: CancellationToken) {
+    while !shutdown.is_cancelled() {
+        if let Ok(live) = store.live_keys(Utc::now()).await {
+            keys.put(live);
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = tokio::time::sleep(KEYS_READ_EVERY) => {}
+        }
+    }
 }
 
 /// Every beat until `stop`; `over` is cancelled once the last one is decided.
@@ -335,6 +365,11 @@ fn tell_of_lost_history(context: &LoopContext, aside: &Path) {
     );
     context.alerts.raise(InternalAlert::HistoryLost, &text, now);
     context.live.raise(Banner { kind: "history", text, since: now });
+}
+
+/// The name by which other machines show this one: several may listen at ports of one machine.
+fn node_name(port: u16) -> String {
+    format!("{}:{port}", rustix::system::uname().nodename().to_string_lossy())
 }
 
 async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static str {

@@ -15,7 +15,7 @@ for path in {.,reference,bench,bench/others,outbound}/tests/{*.rs,*/main.rs}; do
     case " ${beside[*]} postgres " in *" $name "*) ;; *) own+=(--test "$name") ;; esac
 done
 # Of the journeys these keep what they remember on a server too.
-core=(canaries:: causes:: drills:: together:: why::)
+core=(canaries:: causes:: drills:: machines:: together:: why::)
 journeys=()
 [ "${1:-}" != --postgres ] || journeys=(tests/postgres/with_server.sh)
 # Journeys wait for servers far more than they compute, so more of them run at once than there are cores.

@@ -125,7 +125,13 @@ impl Post {
         self.stop = CancellationToken::new();
         let sender = Arc::new(ChannelSender::new().expect("a sender"));
         let links = Arc::new(AckLinks::new([0; 32]));
-        let worker = DeliveryWorker { store: self.store.clone(), sender, fleet: self.fleet.subscribe(), links };
+        let worker = DeliveryWorker {
+            store: self.store.clone(),
+            sender,
+            fleet: self.fleet.subscribe(),
+            leases: tokio::sync::watch::channel(std::sync::Arc::new(serin::domain::lease::Leases::whole())).1,
+            links,
+        };
         self.worker = Some(tokio::spawn(worker.run(self.stop.clone())));
     }
 

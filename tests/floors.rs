@@ -41,6 +41,7 @@ const INSIDE: &[(&str, &[&str])] = &[
             "published",
             "monitor_view",
             "quiets",
+            "nodes",
             "listings",
             "banner",
             "glance",

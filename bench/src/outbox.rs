@@ -79,7 +79,16 @@ async fn measure(args: &OutboxBench, folder: &Path) -> anyhow::Result<()> {
     let (sender, links) = (Arc::new(ChannelSender::new()?), Arc::new(AckLinks::new([0; 32])));
     let (before_mb, before_cpu, began) = (usage::anonymous_mb(), usage::cpu(), Instant::now());
     let shutdown = CancellationToken::new();
-    let worker = tokio::spawn(DeliveryWorker { store: store.clone(), sender, fleet, links }.run(shutdown.clone()));
+    let worker = tokio::spawn(
+        DeliveryWorker {
+            store: store.clone(),
+            sender,
+            fleet,
+            leases: tokio::sync::watch::channel(std::sync::Arc::new(serin::domain::lease::Leases::whole())).1,
+            links,
+        }
+        .run(shutdown.clone()),
+    );
     let mut most_mb = before_mb;
     // What waits is only counted once all came: counting costs as much as bringing.
     while taken.load(Ordering::Relaxed) < args.queued || store.backlog(Utc::now()).await?.pending > 0 {

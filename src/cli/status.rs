@@ -98,6 +98,17 @@ fn timestamp(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// A machine that shares the fleet.
+fn machine(body: &Value) -> String {
+    let what = match (body["is_gone"] == true, body["has_file"] == true) {
+        (true, _) => "is gone".to_owned(),
+        (false, false) => "has another file than the one in force".to_owned(),
+        (false, true) => format!("watches {} of 256 parts", body["parts"]),
+    };
+    let is_this = if body["is_this"] == true { ", asked here" } else { "" };
+    format!("  machine   {} {what}{is_this}", text(&body["name"]))
+}
+
 /// The document as lines; every text in it was made plain by Serin.
 fn told(body: &Value) -> String {
     let mut lines = Vec::new();
@@ -121,6 +132,7 @@ fn told(body: &Value) -> String {
         ("versions", versions(&body["versions"])),
     ];
     lines.extend(figures.into_iter().map(|(name, figure)| format!("  {name:<10}{figure}")));
+    lines.extend(body["machines"].as_array().into_iter().flatten().map(machine));
     lines.join("\n")
 }
 

@@ -51,7 +51,7 @@ pub(crate) async fn accept(
             accepted_by: actor.to_owned(),
         }),
         applied: Some((action.to_owned(), now)),
-        ..ChangeSet::default()
+        ..ChangeSet::under(runtime.lease)
     };
     record.timeline = hold_lines(&record.holds, &next);
     if let Some(incident) = ended {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::loop_context::LoopContext;
 use crate::domain::action::Action;
-use crate::domain::shard::Shards;
+use crate::domain::lease::Job;
 use crate::live::listings::Listings;
 
 /// It looks this often where nothing tells it to.
@@ -28,11 +28,10 @@ const NAME: &str = "actions";
 /// Hands on what waits, until shutdown.
 pub(crate) async fn run(
     context: LoopContext,
-    watched: Shards,
     (owner, listings): (mpsc::Sender<Action>, Arc<Listings>),
     shutdown: CancellationToken,
 ) {
-    let asked = context.store.action_asked();
+    let (asked, mut leases) = (context.store.action_asked(), context.leases.clone());
     let mut handed: HashMap<String, Instant> = HashMap::new();
     while !shutdown.is_cancelled() {
         context.live.metrics().turn(NAME, Utc::now());
@@ -41,12 +40,13 @@ pub(crate) async fn run(
             again = LOOK_EVERY;
             let now = Instant::now();
             handed.retain(|id, at| now - *at < HAND_AGAIN && waiting.iter().any(|action| action.id == *id));
+            let held = Arc::clone(&leases.borrow_and_update());
             let (of_lists, of_monitors): (Vec<_>, Vec<_>) = waiting
                 .into_iter()
                 .filter(|action| !handed.contains_key(&action.id))
                 .partition(|it| it.asked.is_of_list());
-            let ours = of_monitors.into_iter().filter(|action| watched.hold_monitor(&action.monitor));
-            for action in of_lists {
+            let ours = of_monitors.into_iter().filter(|action| held.of_monitor(&action.monitor).is_some());
+            for action in of_lists.into_iter().filter(|_| held.have_job(Job::Discovery)) {
                 handed.insert(action.id.clone(), now);
                 listings.hand(action);
             }
@@ -60,6 +60,7 @@ pub(crate) async fn run(
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = asked.notified() => {}
+            Ok(()) = leases.changed() => {}
             () = tokio::time::sleep(again) => {}
         }
     }

@@ -15,6 +15,7 @@ use crate::daemon::permits::Permit;
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::watch::{self, BeatResult};
 use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::lease::Lease;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::store::StoreError;
@@ -62,6 +63,8 @@ impl PendingChange {
 #[derive(Debug)]
 pub(super) struct BeatReturn {
     pub(super) monitor: MonitorId,
+    /// Under which it was lent.
+    pub(super) lease: Lease,
     /// None: the monitor is gone.
     pub(super) runtime: Option<Box<MonitorRuntime>>,
     pub(super) after: BeatResult,
@@ -86,7 +89,8 @@ pub(super) async fn run_beat(
         BeatResult { broke_down: true, ..BeatResult::default() }
     });
     // Nobody waits for it only when the scheduler itself is gone.
-    drop(back.send(BeatReturn { monitor: runtime.monitor.id.clone(), runtime: Some(runtime), after }));
+    let (monitor, lease) = (runtime.monitor.id.clone(), runtime.lease);
+    drop(back.send(BeatReturn { monitor, lease, runtime: Some(runtime), after }));
 }
 
 /// Does what has to be done until the store takes it: a resolve that was decided is never dropped.
@@ -97,7 +101,7 @@ pub(super) async fn apply_change(
     back: mpsc::UnboundedSender<BeatReturn>,
 ) {
     let mut runtime = runtime;
-    let monitor = runtime.monitor.id.clone();
+    let (monitor, lease) = (runtime.monitor.id.clone(), runtime.lease);
     let done = AssertUnwindSafe(until_taken(&context, &mut runtime, &change)).catch_unwind().await;
     let broke_down = done.is_err();
     if broke_down {
@@ -109,7 +113,7 @@ pub(super) async fn apply_change(
     }
     // One whose removal broke down stays, with what it has open, until the next match of the fleet.
     let runtime = (broke_down || !matches!(change, PendingChange::Remove)).then_some(runtime);
-    drop(back.send(BeatReturn { monitor, runtime, after: BeatResult { broke_down, ..BeatResult::default() } }));
+    drop(back.send(BeatReturn { monitor, lease, runtime, after: BeatResult { broke_down, ..BeatResult::default() } }));
 }
 
 /// Notes that what somebody asked for is over, also where there was nothing to do.
@@ -149,7 +153,7 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
             PendingChange::Recheck => Ok(()),
         };
         match done {
-            Err(StoreError::Closed) | Ok(()) => return,
+            Err(StoreError::Closed | StoreError::LeaseLost) | Ok(()) => return,
             Err(error) => {
                 context.note_write(Some(&error), now);
                 tracing::warn!(monitor = %runtime.monitor.id, %error, "a change cannot be remembered yet; it is tried again");

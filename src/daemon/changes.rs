@@ -97,8 +97,8 @@ pub(crate) async fn claimed(
         (told, given)
     };
     let applied = action.map(|action| (action.to_owned(), now));
-    let record =
-        ChangeSet { outbox: told.into_iter().collect(), incidents: vec![changed], applied, ..ChangeSet::default() };
+    let outbox = told.into_iter().collect();
+    let record = ChangeSet { outbox, incidents: vec![changed], applied, ..ChangeSet::under(runtime.lease) };
     context.store.commit(record).await?;
     runtime.state = Arc::new(next);
     context.live.put(runtime.view(now));
@@ -130,7 +130,7 @@ pub(crate) async fn tell(
         return Ok(());
     }
     let notifier = Notifier { fleet: &fleet, quiets: &quiets, live: &context.live, monitor: &runtime.monitor, now };
-    let mut record = ChangeSet { timeline: hold_lines(&holds, &next), holds, ..ChangeSet::default() };
+    let mut record = ChangeSet { timeline: hold_lines(&holds, &next), holds, ..ChangeSet::under(runtime.lease) };
     for decision in &decisions {
         match decision {
             Decision::Told { incident, held } => {
@@ -165,7 +165,8 @@ pub(super) async fn end(
     let quiets = context.quiets.book();
     let notifier = Notifier { fleet: &fleet, quiets: &quiets, live: &context.live, monitor: &runtime.monitor, now };
     let (signals, holds) = (changed_signals(runtime, &next), changed_holds(runtime, &next));
-    let mut record = ChangeSet { signals, timeline: hold_lines(&holds, &next), holds, tools, ..ChangeSet::default() };
+    let mut record =
+        ChangeSet { signals, timeline: hold_lines(&holds, &next), holds, tools, ..ChangeSet::under(runtime.lease) };
     for incident in ended {
         record.outbox.extend(notifier.resolved(&context.store, &incident).await?);
         record.timeline.push(timeline(Event::IncidentResolved, &incident, "serin", now));

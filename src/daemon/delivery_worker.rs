@@ -26,6 +26,7 @@ use crate::deliver::group_message;
 use crate::deliver::message::Message;
 use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::Fleet;
+use crate::domain::lease::Leases;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
 use crate::domain::reason::Severity;
 use crate::domain::receiver::Receiver;
@@ -66,6 +67,8 @@ pub struct DeliveryWorker {
     pub sender: Arc<ChannelSender>,
     /// Receivers as the file in force declares them.
     pub fleet: watch::Receiver<Arc<Fleet>>,
+    /// Which of them are told here: each by one machine, so that order and how many messages it wants are kept.
+    pub leases: watch::Receiver<Arc<Leases>>,
     /// How each receiver gets its own link to take an incident.
     pub links: Arc<AckLinks>,
 }
@@ -73,19 +76,23 @@ pub struct DeliveryWorker {
 impl DeliveryWorker {
     /// Runs until shutdown; then what is in flight is brought to its end and recorded.
     pub async fn run(self, shutdown: CancellationToken) {
-        let changed = self.store.outbox_changed();
+        let (changed, mut leases) = (self.store.outbox_changed(), self.leases.clone());
         let mut flights = InFlight::default();
         let mut failures = 0;
         let mut clock = Clock::default();
         while !shutdown.is_cancelled() {
             let woken = changed.notified();
             let (now, alive) = (Utc::now(), lived());
-            let pause = match self.turn(&mut flights, &mut clock, (now, alive), &shutdown).await {
+            let held = leases.borrow_and_update().clone();
+            let worker = Self { store: self.store.under(held), ..self.clone() };
+            let pause = match worker.turn(&mut flights, &mut clock, (now, alive), &shutdown).await {
                 Ok(next) => {
                     failures = 0;
                     next.map_or(LOOK_EVERY, |at| until(at, now))
                 }
                 Err(StoreError::Closed) => break,
+                // It is known in a moment who tells whom.
+                Err(StoreError::LeaseLost) => LOOK_EVERY,
                 Err(error) => {
                     tracing::warn!(%error, "the outbox cannot be read; deliveries wait");
                     failures += 1;
@@ -95,6 +102,7 @@ impl DeliveryWorker {
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 () = woken => {}
+                Ok(()) = leases.changed() => {}
                 () = flights.finished() => {}
                 () = tokio::time::sleep(pause) => {}
             }
@@ -114,21 +122,23 @@ impl DeliveryWorker {
             self.store.reckon_anew(now).await?;
         }
         clock.read(now, alive);
-        let mut outlook = self.store.outlook(now, &flights.claiming()).await?;
+        let shards = self.leases.borrow().shards();
+        let claiming = |flights: &InFlight| Claiming { shards, ..flights.claiming() };
+        let mut outlook = self.store.outlook(now, &claiming(flights)).await?;
         if outlook.fallback_at.is_some_and(|at| at <= now) {
             let woken = self.store.wake_fallbacks(now).await?;
             tracing::info!(woken, "pages that nobody took in time go to their fallbacks");
-            outlook = self.store.outlook(now, &flights.claiming()).await?;
+            outlook = self.store.outlook(now, &claiming(flights)).await?;
         }
         while outlook.claim_at.is_some_and(|at| at <= now) && flights.room() > 0 {
-            let claims = self.store.claim(now, self.wished(flights.claiming())).await?;
+            let claims = self.store.claim(now, self.wished(claiming(flights))).await?;
             if claims.is_empty() {
                 break;
             }
             for claim in claims {
                 flights.start(self.clone(), claim, (now, alive), shutdown.clone());
             }
-            outlook = self.store.outlook(now, &flights.claiming()).await?;
+            outlook = self.store.outlook(now, &claiming(flights)).await?;
         }
         // Without room, a landing wakes us.
         let claim_at = outlook.claim_at.filter(|_| flights.room() > 0);

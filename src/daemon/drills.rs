@@ -21,6 +21,7 @@ use crate::deliver::internal_alert::InternalAlert;
 use crate::deliver::message;
 use crate::domain::drills::{DrillDue, ScheduledDrill};
 use crate::domain::fleet::Fleet;
+use crate::domain::lease::Job;
 use crate::domain::paging::drill::{Drill, keeps_open};
 use crate::domain::receiver::Receiver;
 use crate::domain::wording::as_written;
@@ -53,16 +54,25 @@ pub(crate) struct Drills {
 
 /// Runs until shutdown.
 pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
-    let mut fleets = context.fleet.clone();
+    let (mut fleets, mut leases) = (context.fleet.clone(), context.leases.clone());
     let mut drills = Drills::default();
     let mut is_away = false;
     while !shutdown.is_cancelled() {
         let now = Utc::now();
         context.live.metrics().turn(NAME, now);
-        let fleet = fleets.borrow_and_update().clone();
-        match drills.turn(&context, &fleet, (now, lived())).await {
+        let (fleet, held) = (fleets.borrow_and_update().clone(), leases.borrow_and_update().clone());
+        let turn = match held.have_job(Job::Drills) {
+            true => drills.turn(&context.under(&held), &fleet, (now, lived())).await,
+            false => {
+                // Another machine tells them; should it end, all is found anew.
+                drills = Drills::default();
+                Ok(())
+            }
+        };
+        match turn {
             Ok(()) => is_away = false,
             Err(StoreError::Closed) => return,
+            Err(StoreError::LeaseLost) => {}
             Err(error) => {
                 if !std::mem::replace(&mut is_away, true) {
                     tracing::warn!(%error, "drills cannot be read or written down; they wait");
@@ -72,6 +82,7 @@ pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
             Ok(()) = fleets.changed() => {}
+            Ok(()) = leases.changed() => {}
             () = tokio::time::sleep(drills.pause(&fleet, now)) => {}
         }
     }

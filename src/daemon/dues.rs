@@ -76,6 +76,12 @@ impl Dues {
         self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), kind: DueKind::Scheduled, plan }));
     }
 
+    /// Plans a scheduled beat at a moment that is not its rhythm's.
+    pub(super) fn overdue(&mut self, id: &MonitorId, plan: u64, wall: DateTime<Utc>) {
+        let at = Instant::now() + (wall - Utc::now()).to_std().unwrap_or_default();
+        self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), kind: DueKind::Scheduled, plan }));
+    }
+
     /// Plans a suspect beat at a moment.
     pub(super) fn suspect(&mut self, id: &MonitorId, plan: u64, wall: DateTime<Utc>, now: DateTime<Utc>) {
         let at = Instant::now() + (wall - now).to_std().unwrap_or_default();

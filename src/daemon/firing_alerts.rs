@@ -18,8 +18,10 @@ use tokio_util::sync::CancellationToken;
 use crate::deliver::attempt::Frozen;
 use crate::deliver::channel::ChannelSender;
 use crate::domain::fleet::Fleet;
+use crate::domain::lease::Leases;
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::receiver::{Channel, Receiver};
+use crate::domain::shard::Shard;
 use crate::store::{Store, StoreError};
 
 /// How often what fires is posted again: ten times before an alert would end.
@@ -34,6 +36,8 @@ pub(crate) struct FiringAlerts {
     pub sender: Arc<ChannelSender>,
     /// Receivers as the file in force declares them.
     pub fleet: watch::Receiver<Arc<Fleet>>,
+    /// Which of them are told here.
+    pub leases: watch::Receiver<Arc<Leases>>,
 }
 
 impl FiringAlerts {
@@ -43,7 +47,11 @@ impl FiringAlerts {
         let mut failing = HashSet::new();
         while !shutdown.is_cancelled() {
             let fleet = self.fleet.borrow_and_update().clone();
-            for receiver in fleet.receivers.iter().filter(|one| matches!(one.channel, Channel::Alertmanager { .. })) {
+            let is_ours =
+                |receiver: &&Arc<Receiver>| self.leases.borrow().of(Shard::of_receiver(&receiver.name)).is_some();
+            let posted_again = |one: &&Arc<Receiver>| matches!(one.channel, Channel::Alertmanager { .. });
+            let receivers: Vec<_> = fleet.receivers.iter().filter(posted_again).filter(is_ours).collect();
+            for receiver in receivers {
                 let posting = self.post(&fleet, receiver);
                 let posted = tokio::select! {
                     () = shutdown.cancelled() => return,

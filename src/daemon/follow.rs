@@ -12,6 +12,7 @@ use crate::daemon::loop_context::LoopContext;
 use crate::daemon::resume;
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::fleet::Fleet;
+use crate::domain::lease::Leases;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::shard::Shards;
 use crate::live::monitor_view::MonitorView;
@@ -26,32 +27,49 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The name under which the loop reports its turns.
 const NAME: &str = "follow";
 
-/// Follows the monitors of all other shards than these, until shutdown.
-pub(crate) async fn run(mut context: LoopContext, watched: Shards, shutdown: CancellationToken) {
-    let fleet = context.fleet.borrow_and_update().clone();
-    let mut following = Following::new(&fleet, watched);
+/// Shows what other machines have published by now, before anybody asks for a page.
+pub(crate) async fn begin(context: &LoopContext) -> Following {
+    let fleet = context.fleet.borrow().clone();
+    let mut following = Following::new(&fleet, context.leases.borrow().shards());
+    following.unknown(&context.live);
+    if let Err(error) = following.look(&context.store, &context.live).await {
+        tracing::warn!(%error, "how other machines' monitors stand could not be read yet");
+    }
+    following
+}
+
+/// Follows on, until shutdown.
+pub(crate) async fn run(mut following: Following, mut context: LoopContext, shutdown: CancellationToken) {
+    // None yet: it is declared anew by whatever is in force when this begins.
+    let mut fleet: Arc<Fleet> = Arc::default();
     while !shutdown.is_cancelled() {
         context.live.metrics().turn(NAME, Utc::now());
+        let (declared, watched) = (context.fleet.borrow().clone(), context.leases.borrow().shards());
+        if !Arc::ptr_eq(&declared, &fleet) || watched != following.watched {
+            fleet = declared;
+            following.declare(&fleet, watched, &context.live);
+        }
+        if context.live.nodes().now().are_several() {
+            // What was asked for at other machines wakes nobody here.
+            context.quiets.look();
+            context.store.action_asked().notify_one();
+            context.store.outbox_changed().notify_one();
+        }
         if let Err(error) = following.look(&context.store, &context.live).await {
             tracing::warn!(%error, "how other machines' monitors stand could not be read; it is tried again");
         }
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = tokio::time::sleep(EVERY) => {}
-            changed = context.fleet.changed() => {
-                let fleet = context.fleet.borrow_and_update().clone();
-                following.declare(&fleet, &context.live);
-                if changed.is_err() {
-                    shutdown.cancelled().await;
-                }
-            }
+            Ok(()) = context.fleet.changed() => {}
+            Ok(()) = context.leases.changed() => {}
         }
     }
 }
 
 /// How far it has followed.
 #[derive(Debug)]
-struct Following {
+pub(crate) struct Following {
     watched: Shards,
     /// What is declared here and watched elsewhere.
     declared: HashMap<MonitorId, Arc<Monitor>>,
@@ -65,14 +83,29 @@ impl Following {
         Self { watched, declared, seen: SeenVersions::default() }
     }
 
-    /// Another file is in force: what it no longer has is gone, and all others are read by what it says.
-    fn declare(&mut self, fleet: &Fleet, live: &LiveState) {
-        let before = std::mem::replace(self, Self::new(fleet, self.watched));
-        before.declared.keys().filter(|id| !self.declared.contains_key(*id)).for_each(|id| live.remove(id));
+    /// Another file is in force, or others watch something else: what no file has is gone, and all that is watched elsewhere is
+    /// read anew by what the file says. What is watched here by now shows whoever watches it.
+    fn declare(&mut self, fleet: &Fleet, watched: Shards, live: &LiveState) {
+        let before = std::mem::replace(self, Self::new(fleet, watched));
+        let gone = before.declared.keys().filter(|id| !self.declared.contains_key(*id) && !watched.hold_monitor(id));
+        gone.for_each(|id| live.remove(id));
+        self.unknown(live);
+    }
+
+    /// Of what nobody has published yet it is shown that nothing is known.
+    fn unknown(&self, live: &LiveState) {
+        let now = Utc::now();
+        for monitor in self.declared.values().filter(|monitor| live.standing(&monitor.id).is_none()) {
+            let published = SlimStanding::unknown(monitor.id.clone(), now);
+            live.put(Followed { monitor: Arc::clone(monitor), published });
+        }
     }
 
     /// Shows what was published since the last look.
     async fn look(&mut self, store: &Store, live: &LiveState) -> Result<(), StoreError> {
+        if self.declared.is_empty() {
+            return Ok(());
+        }
         let (found, seen) = store.standings_since(self.seen.clone()).await?;
         for published in found {
             // One that our file does not have yet is found once it does.
@@ -113,7 +146,7 @@ impl FollowedViews for StoredViews {
         Box::pin(async move {
             let (monitors, now) = (followed.iter().map(|one| Arc::clone(&one.monitor)), Utc::now());
             let monitors: Vec<Arc<Monitor>> = monitors.collect();
-            let runtimes = resume::returned(&self.0, &monitors, now).await;
+            let runtimes = resume::returned(&self.0, &monitors, &Leases::none(), now).await;
             let runtimes = runtimes.inspect_err(|error| tracing::warn!(%error, "a page could not read the database"));
             let drawn = |mut runtime: MonitorRuntime| (runtime.monitor.id.clone(), runtime.view(now).view());
             let mut kept: HashMap<MonitorId, MonitorView> = runtimes.ok()?.into_iter().map(drawn).collect();

@@ -5,6 +5,7 @@
 //! is forgotten. How far it is stands in the database, so it may die anywhere and goes on there.
 //! It reports no turns: a loop that turns when there is something to do would look as if it stood still.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::loop_context::LoopContext;
 use crate::domain::fleet::Retention;
+use crate::domain::lease::Job;
 use crate::domain::monitor::MonitorId;
 use crate::domain::shard::Shards;
 use crate::store::Store;
@@ -122,12 +124,20 @@ const DAILY: [Forgetting; 10] = [
 ];
 
 /// Seals, rolls up and forgets, a step a turn, until shutdown.
-pub async fn run(context: LoopContext, shards: Shards, shutdown: CancellationToken) {
+pub async fn run(context: LoopContext, shutdown: CancellationToken) {
     let mut plan = JanitorPlan::default();
+    let mut leases = Arc::clone(&context.leases.borrow());
     while !shutdown.is_cancelled() {
         let (started, now) = (Instant::now(), Utc::now());
         let retention = context.fleet.borrow().retention;
-        let pause = match turn(&context.store, &mut plan, (&shards, retention), now).await {
+        let held = Arc::clone(&context.leases.borrow());
+        if *held != *leases {
+            // What was read under other leases is not written under these.
+            (plan.sealing, plan.rolling) = (None, None);
+            leases = held;
+        }
+        let store = context.store.under(Arc::clone(&leases));
+        let pause = match turn(&store, &mut plan, (&leases.shards(), retention), now).await {
             Ok(true) => started.elapsed().clamp(*REST.start(), *REST.end()),
             Ok(false) => LOOK_EVERY,
             // Where the store does not answer, the beats say so; nothing is lost by waiting.
@@ -143,7 +153,7 @@ pub async fn run(context: LoopContext, shards: Shards, shutdown: CancellationTok
     }
 }
 
-/// One step; whether there may be more to do.
+/// One step; whether there may be more to do. What is nobody's shard's is done by whoever has that job.
 ///
 /// # Errors
 /// Where the store does not answer.
@@ -159,6 +169,9 @@ pub async fn turn(
         return Ok(true);
     }
     let sealing = store.sealing().await?;
+    if !shards.has(Job::Forgetting.shard()) {
+        return seal(store, plan, (shards, &sealing), now).await;
+    }
     Ok(seal(store, plan, (shards, &sealing), now).await?
         || sweep(store, &sealing).await?
         || roll(store, plan, &sealing).await?

@@ -11,6 +11,7 @@ use crate::daemon::uplink::Uplink;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Fleet;
+use crate::domain::lease::Leases;
 use crate::live::banner::Banner;
 use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
@@ -30,6 +31,8 @@ pub struct LoopContext {
     pub alerts: InternalAlerts,
     /// Changes with each reload of the file.
     pub fleet: watch::Receiver<Arc<Fleet>>,
+    /// Which part of it is watched here; changes where several machines share it.
+    pub leases: watch::Receiver<Arc<Leases>>,
     /// Our own connection to the network.
     pub uplink: Arc<Uplink>,
     /// What is quiet: silences and maintenance windows.
@@ -41,10 +44,16 @@ pub struct LoopContext {
 }
 
 impl LoopContext {
+    /// The same, where what only whoever watches some shards may do is done under these leases.
+    pub(crate) fn under(&self, leases: &Arc<Leases>) -> Self {
+        Self { store: self.store.under(Arc::clone(leases)), ..self.clone() }
+    }
+
     /// Takes note of how a write went: raises the one alert and the banner, or gives the all-clear.
     pub fn note_write(&self, error: Option<&StoreError>, now: DateTime<Utc>) {
         match error {
-            Some(StoreError::Closed) => {}
+            // The record alone is refused: somebody else decides it.
+            Some(StoreError::Closed | StoreError::LeaseLost) => {}
             Some(error) => {
                 self.ailing.store(true, Ordering::Relaxed);
                 let out_of_files = matches!(error, StoreError::Io(_) | StoreError::Other(_))
@@ -99,6 +108,7 @@ impl LoopContext {
             live: Arc::new(LiveState::default()),
             alerts: InternalAlerts::new(),
             fleet: watch::channel(Arc::new(fleet)).1,
+            leases: watch::channel(Arc::new(Leases::whole())).1,
             uplink: Arc::default(),
             quiets: Arc::default(),
             parents: Arc::default(),

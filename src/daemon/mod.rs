@@ -6,7 +6,7 @@
 //! `transcript_policy` and `answer_texts` (which transcripts and texts stay) on `day_bytes`, `decided` and `notify`
 //! (from a decision to what is written down and queued), `batch_window` (how many start together), `permits` (who may be in flight), `scheduler` (who is
 //! due) on `dues` and `beat_task`, `actions` (what people ask for), `delivery_worker` (claim, send, record), `firing_alerts` (what fires elsewhere until it ends), `resume` (where the last run stood), `startup`
-//! (the database, open), `publish` (how our monitors stand, for other machines) and `follow` (how theirs do), `reload` (the file, whenever it changes), `quiet_loop` (what silences and windows keep quiet), `drills` (that a page would be heard), `discovery` (lists of servers that others keep), `kept_lists` (their files), `queue_metrics` (what nobody else would notice),
+//! (the database, open), `sharing` (which part of the fleet is ours), `publish` (how our monitors stand, for other machines) and `follow` (how theirs do), `reload` (the file, whenever it changes), `quiet_loop` (what silences and windows keep quiet), `drills` (that a page would be heard), `discovery` (lists of servers that others keep), `kept_lists` (their files), `queue_metrics` (what nobody else would notice),
 //! `heartbeat` (that we are well, to somebody outside), `janitor` (forgets what is over).
 
 pub(crate) mod loop_context;
@@ -42,6 +42,7 @@ pub mod delivery_worker;
 pub(crate) mod firing_alerts;
 pub(crate) mod resume;
 pub(crate) mod follow;
+pub(crate) mod sharing;
 pub(crate) mod startup;
 pub(crate) mod reload;
 pub(crate) mod quiet_loop;

@@ -46,9 +46,9 @@ impl ParentAddresses {
     ) -> Vec<ParentStand> {
         let asked = monitor.depends_on.iter().map(async |parent| match parent {
             Parent::Monitor(id) => {
-                // As the loops have it: to look for it in the fleet on every beat would read the whole of it.
-                let (declared, state) = live.state_of(&MonitorId::new(id))?;
-                Some(state.as_parent(&declared, now))
+                // As the loops have it, or as another machine published it a moment ago: to look for it in the fleet on every
+                // beat would read the whole of it.
+                live.standing(&MonitorId::new(id))?.as_parent(now)
             }
             Parent::Address(_) if is_well => None,
             Parent::Address(address) => Some(ParentStand::answered(address, self.answers(prober, address).await, now)),

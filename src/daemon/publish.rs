@@ -1,9 +1,10 @@
 //! Publishes how the monitors that are watched here stand, so that other machines can show them: those that changed, once a
-//! second.
+//! second, while there are other machines.
 //!
 //! What is decided is on disk by then. Where this machine ends before it is published, whoever takes its shards over
 //! publishes all of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
@@ -19,9 +20,15 @@ const NAME: &str = "publish";
 
 /// Publishes what changes, until shutdown.
 pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
+    let mut publishes = false;
     while !shutdown.is_cancelled() {
         context.live.metrics().turn(NAME, Utc::now());
-        publish(&context).await;
+        let are_several = context.live.nodes().now().are_several();
+        if std::mem::replace(&mut publishes, are_several) != are_several {
+            context.live.publishes(are_several);
+        }
+        let leases = Arc::clone(&context.leases.borrow());
+        publish(&context.under(&leases)).await;
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = tokio::time::sleep(EVERY) => {}

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::lease::Job;
 use crate::domain::wording::counted;
 use crate::live::banner::Banner;
 use crate::store::StoreError;
@@ -39,7 +40,9 @@ pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
         context.live.metrics().set_writer_queue(context.store.waiting());
         place(&context, now);
         prove(&context, now).await;
-        outbox(&context, now).await;
+        if context.leases.borrow().have_job(Job::Outbox) {
+            outbox(&context, now).await;
+        }
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}

@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -25,6 +26,7 @@ use crate::daemon::kept_lists;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::{Fleet, Provenance};
+use crate::domain::fleet_files::FileWord;
 use crate::domain::fleet_files::FleetFileKind;
 use crate::live::banner::Banner;
 use crate::live::listings::Listings;
@@ -59,6 +61,8 @@ pub(crate) struct Reload {
     pub fleet: watch::Sender<Arc<Fleet>>,
     /// Somebody wants the file looked at now.
     pub look: Arc<Notify>,
+    /// Whether the file is put in force once more, though it did not change: no other machine has the one that was.
+    pub anew: Arc<AtomicBool>,
     /// What is kept of lists.
     pub listings: Arc<Listings>,
 }
@@ -105,6 +109,10 @@ impl Reload {
         while !shutdown.is_cancelled() {
             let now = Utc::now();
             self.context.live.metrics().turn(NAME, now);
+            if self.anew.swap(false, Ordering::Relaxed) {
+                judged.hash.clear();
+                reader.forget();
+            }
             reader = self.turn(reader, &mut judged, now).await;
             tokio::select! {
                 () = shutdown.cancelled() => {}
@@ -187,7 +195,7 @@ impl Reload {
 
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.
     async fn accept(&self, source: &ConfigSource, loaded: Loaded, now: DateTime<Utc>) -> bool {
-        let noted = self.context.store.config_loaded(&loaded.fleet, &source.files(), now).await;
+        let noted = self.context.store.config_loaded(&loaded.fleet, (&source.files(), FileWord::Change), now).await;
         self.context.note_write(noted.as_ref().err(), now);
         if noted.is_err() {
             return false;

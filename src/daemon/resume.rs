@@ -19,8 +19,12 @@ use crate::domain::contract::Baseline;
 use crate::domain::errors::SearchCall;
 use crate::domain::flapping::WITHIN;
 use crate::domain::fleet::Fleet;
+#[cfg(test)]
+use crate::domain::fleet_files::FileWord;
+#[cfg(test)]
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::incident::Incident;
+use crate::domain::lease::Leases;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::canary;
@@ -30,7 +34,6 @@ use crate::domain::reason::FailureReason;
 use crate::domain::recent_beats::RecentBeats;
 use crate::domain::restart::RestartMarks;
 use crate::domain::secret::{Address, Secret};
-use crate::domain::shard::Shards;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::live::monitor_view::HourMark;
 use crate::store::Store;
@@ -45,55 +48,107 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// A canary's own streak is kept under this prefix of the quality signal's subject; of its way to a leak, see [`LEAK`].
 const CANARY: &str = "canary:";
 
-/// A runtime for every monitor of the fleet that belongs to these shards, and for every other that still has something open.
+/// A runtime for every monitor of the fleet that is watched under these leases, and for every other that still has something
+/// open and is declared by no file.
 ///
 /// # Errors
 /// Where the store cannot be read.
 pub(crate) async fn runtimes(
     store: &Store,
     fleet: &Fleet,
-    files: &FleetFiles,
-    shards: &Shards,
+    leases: &Leases,
     now: DateTime<Utc>,
 ) -> Result<Vec<MonitorRuntime>, StoreError> {
-    let first_seen = store.config_loaded(fleet, files, now).await?;
-    let ours = fleet.monitors.iter().filter(|monitor| shards.hold_monitor(&monitor.id));
-    let mut runtimes = new(ours, &first_seen, now);
-    for incident in store.open_incidents().await?.into_iter().filter(|incident| shards.hold_monitor(&incident.monitor))
-    {
-        let left = |id: &MonitorId| MonitorRuntime::new(Arc::new(departed(id)), now);
-        runtimes.entry(incident.monitor).or_insert_with_key(left);
-    }
+    let whole = *leases == Leases::whole();
+    let ours = fleet.monitors.iter().filter(|monitor| whole || leases.of_monitor(&monitor.id).is_some());
+    let ours: Vec<Arc<Monitor>> = ours.map(Arc::clone).collect();
+    let mut runtimes = new(store, &ours, (leases, if whole { Some(Whose::Everybodys) } else { None }), now).await?;
+    runtimes.extend(departed(store, fleet, leases, now).await?);
     let ids: Vec<MonitorId> = runtimes.keys().cloned().collect();
-    let whose = if *shards == Shards::ALL { Whose::Everybodys } else { Whose::Of(&ids) };
-    restored(store, runtimes, whose, now).await
+    restored(store, runtimes, if whole { Whose::Everybodys } else { Whose::Of(&ids) }, now).await
 }
 
-/// A runtime for each of these monitors, which a fleet in force has and nobody has looked at since it was last removed, if ever.
+/// What a start has of a fleet that comes into force with it.
+#[cfg(test)]
+pub(crate) async fn started(
+    store: &Store,
+    (fleet, files): (&Fleet, &FleetFiles),
+    leases: &Leases,
+    now: DateTime<Utc>,
+) -> Result<Vec<MonitorRuntime>, StoreError> {
+    store.config_loaded(fleet, (files, FileWord::Start), now).await?;
+    runtimes(store, fleet, leases, now).await
+}
+
+/// A runtime for each of these monitors, which a fleet in force has and nobody here has looked at since it was last removed, if
+/// ever, or since another machine did.
 ///
 /// # Errors
 /// Where the store cannot be read.
 pub(crate) async fn returned(
     store: &Store,
     monitors: &[Arc<Monitor>],
+    leases: &Leases,
     now: DateTime<Utc>,
 ) -> Result<Vec<MonitorRuntime>, StoreError> {
-    let ids: Vec<MonitorId> = monitors.iter().map(|monitor| monitor.id.clone()).collect();
-    let first_seen = store.first_seens(Whose::Of(&ids)).await?;
-    restored(store, new(monitors.iter(), &first_seen, now), Whose::Of(&ids), now).await
+    let runtimes = new(store, monitors, (leases, None), now).await?;
+    let ids: Vec<MonitorId> = runtimes.keys().cloned().collect();
+    restored(store, runtimes, Whose::Of(&ids), now).await
 }
 
-fn new<'m>(
-    monitors: impl Iterator<Item = &'m Arc<Monitor>>,
-    first_seen: &HashMap<MonitorId, DateTime<Utc>>,
+/// A runtime for each monitor that no file declares any more and that still has something open, as far as it is watched under
+/// these leases.
+///
+/// # Errors
+/// Where the store cannot be read.
+pub(crate) async fn left_open(
+    store: &Store,
+    fleet: &Fleet,
+    leases: &Leases,
     now: DateTime<Utc>,
-) -> HashMap<MonitorId, MonitorRuntime> {
+) -> Result<Vec<MonitorRuntime>, StoreError> {
+    let runtimes = departed(store, fleet, leases, now).await?;
+    let ids: Vec<MonitorId> = runtimes.keys().cloned().collect();
+    if ids.is_empty() { Ok(Vec::new()) } else { restored(store, runtimes, Whose::Of(&ids), now).await }
+}
+
+async fn new(
+    store: &Store,
+    monitors: &[Arc<Monitor>],
+    (leases, whose): (&Leases, Option<Whose<'_>>),
+    now: DateTime<Utc>,
+) -> Result<HashMap<MonitorId, MonitorRuntime>, StoreError> {
+    let ids: Vec<MonitorId> = monitors.iter().map(|monitor| monitor.id.clone()).collect();
+    let first_seen = store.first_seens(whose.unwrap_or(Whose::Of(&ids))).await?;
     let new = |monitor: &Arc<Monitor>| {
         let mut runtime = MonitorRuntime::new(Arc::clone(monitor), now);
+        runtime.lease = leases.of(runtime.lease.shard).unwrap_or(runtime.lease);
         runtime.history.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
         (monitor.id.clone(), runtime)
     };
-    monitors.map(new).collect()
+    Ok(monitors.iter().map(new).collect())
+}
+
+/// What is open and declared by nobody. What another machine's file has and ours does not have yet is none of it.
+async fn departed(
+    store: &Store,
+    fleet: &Fleet,
+    leases: &Leases,
+    now: DateTime<Utc>,
+) -> Result<HashMap<MonitorId, MonitorRuntime>, StoreError> {
+    let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
+    let open = store.open_incidents().await?.into_iter().map(|incident| incident.monitor);
+    let ids: Vec<MonitorId> = open.filter(|id| !declared.contains(id) && leases.of_monitor(id).is_some()).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let elsewhere = store.declared_anywhere(&ids).await?;
+    let left = ids.into_iter().filter(|id| !elsewhere.contains(id)).map(|id| {
+        let mut runtime = MonitorRuntime::new(Arc::new(undeclared(&id)), now);
+        runtime.lease = leases.of(runtime.lease.shard).unwrap_or(runtime.lease);
+        (id, runtime)
+    });
+    Ok(left.collect())
 }
 
 async fn restored(
@@ -327,7 +382,7 @@ async fn worked(store: &Store, runtimes: &mut HashMap<MonitorId, MonitorRuntime>
 
 /// A monitor that is no longer declared, as far as ending its incidents needs one. It is never probed:
 /// the scheduler removes it when it first matches the fleet.
-fn departed(id: &MonitorId) -> Monitor {
+fn undeclared(id: &MonitorId) -> Monitor {
     Monitor::undeclared(id.as_str(), Address { shown: String::new(), resolved: Secret::new("") })
 }
 

@@ -12,6 +12,7 @@ use crate::daemon::kept_probe::KeptProbe;
 use crate::daemon::spending::Spending;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::context::Spread;
+use crate::domain::lease::Lease;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{CanaryRound, MonitorState};
 use crate::domain::observation::{ConnectivityStep, Observation, Stage, Step, ToolsSeen};
@@ -21,6 +22,7 @@ use crate::domain::quality::harvest::Harvest;
 use crate::domain::rate_limit::Quiet;
 use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::{RecentAction, ServerProfile};
+use crate::domain::shard::Shard;
 use crate::domain::signal::Signal;
 use crate::domain::sources::source_pages;
 use crate::live::monitor_view::RollUp;
@@ -33,6 +35,8 @@ use crate::tool_lists::known::KnownLists;
 #[derive(Debug)]
 pub(crate) struct MonitorRuntime {
     pub monitor: Arc<Monitor>,
+    /// Under which it is watched, since before anything of it was read.
+    pub lease: Lease,
     /// How it stands; replaced only after the beat that changed it was remembered. Shared with what pages are drawn of.
     pub state: Arc<MonitorState>,
     pub profile: ServerProfile,
@@ -108,13 +112,14 @@ impl SeenListings {
 }
 
 impl MonitorRuntime {
-    /// A place for a monitor nobody has looked at yet.
+    /// A place for a monitor nobody has looked at yet, as on a machine that is alone.
     pub(crate) fn new(monitor: Arc<Monitor>, now: DateTime<Utc>) -> Self {
         let mut state = MonitorState::new(now);
         state.take_lock(&monitor, None, now);
         Self {
             harvest: monitor.search.harvest.then(Arc::default),
             round: CanaryRound::begin(&monitor),
+            lease: Lease { shard: Shard::of(monitor.id.as_str()), epoch: 0 },
             monitor,
             state: Arc::new(state),
             profile: ServerProfile::default(),

@@ -26,6 +26,7 @@ use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::action::{Action, Asked};
 use crate::domain::bunching;
 use crate::domain::fleet::Fleet;
+use crate::domain::lease::{Lease, Leases};
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::domain::schedule::Rhythm;
@@ -53,6 +54,8 @@ pub(crate) struct Scheduler {
     /// Monitors that came, as they stand in the database; bounded as runtimes are.
     arrivals: mpsc::UnboundedReceiver<Vec<MonitorRuntime>>,
     arrived: mpsc::UnboundedSender<Vec<MonitorRuntime>>,
+    /// Which part of the fleet is watched here.
+    leases: Arc<Leases>,
     /// Those that are looked up.
     coming: HashSet<MonitorId>,
     fleet: Arc<Fleet>,
@@ -74,6 +77,8 @@ pub(crate) struct Scheduler {
 #[derive(Debug)]
 struct Slot {
     runtime: Option<Box<MonitorRuntime>>,
+    /// Under which it is watched.
+    lease: Lease,
     /// What is declared, also while the runtime is away.
     declared: Arc<Monitor>,
     rhythm: Rhythm,
@@ -96,8 +101,10 @@ impl Scheduler {
         let (back, returns) = mpsc::unbounded_channel();
         let (arrived, arrivals) = mpsc::unbounded_channel();
         let fleet = Arc::clone(&context.fleet.borrow());
+        let leases = Arc::clone(&context.leases.borrow());
         let mut scheduler = Self {
             context,
+            leases,
             permits: Permits::new(permits),
             slots: HashMap::with_capacity(runtimes.len()),
             dues: Dues::new(runtimes.len()),
@@ -126,6 +133,7 @@ impl Scheduler {
     /// Runs until shutdown; then beats in flight are brought to their end.
     pub(crate) async fn run(mut self, mut actions: mpsc::Receiver<Action>, shutdown: CancellationToken) {
         let (mut fleets, mut quiets) = (self.context.fleet.clone(), self.context.quiets.changes());
+        let mut leases = self.context.leases.clone();
         self.match_fleet();
         self.catch_up();
         self.tell_all();
@@ -147,6 +155,7 @@ impl Scheduler {
                     // Other routes and parents: others to tell, at other times.
                     self.tell_all();
                 }
+                Ok(()) = leases.changed() => self.match_leases(),
                 Ok(()) = quiets.changed() => self.tell_all(),
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
             }
@@ -155,7 +164,11 @@ impl Scheduler {
         self.context.store.hurry();
         while self.slots.values().any(|slot| slot.runtime.is_none()) {
             let Some(back) = self.returns.recv().await else { break };
-            self.finish(back);
+            if self.is_of_slot(&back) {
+                self.finish(back);
+            } else {
+                self.let_return_go(back);
+            }
         }
         // What they opened they close.
         let runtimes = self.slots.values_mut().filter_map(|slot| slot.runtime.as_mut());
@@ -236,6 +249,10 @@ impl Scheduler {
     }
 
     fn take_back(&mut self, back: BeatReturn) {
+        if !self.is_of_slot(&back) {
+            // Another machine watches it, or watched it meanwhile.
+            return self.let_return_go(back);
+        }
         let (id, suspects, given_up) = (back.monitor.clone(), back.after.suspects.clone(), back.after.given_up);
         if back.after.broke_down {
             self.broke_down_at = Some(Instant::now());
@@ -388,6 +405,7 @@ impl Scheduler {
     }
 }
 
+mod changed_hands;
 mod declared;
 mod unmade;
 mod without_beat;

@@ -17,14 +17,16 @@ use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::database_address::DatabaseAddress;
 use crate::domain::fleet::Fleet;
+use crate::domain::fleet_files::FileWord;
 use crate::domain::fleet_files::FleetFiles;
-use crate::domain::shard::Shards;
+use crate::domain::lease::Leases;
 use crate::live::banner::Banner;
 use crate::live::state::{LiveState, STARTING};
 use crate::store::OpenError;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::file::restore;
+use crate::store::values::lease_turn::LeaseTurn;
 
 /// The pause after the first try; it doubles with each.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -52,8 +54,10 @@ pub(crate) struct Start<'a> {
     pub set_aside_damaged: bool,
     /// The fleet that it is to remember.
     pub fleet: &'a Fleet,
-    /// What of it is watched by us.
-    pub shards: Shards,
+    /// The name by which other machines show this one.
+    pub name: &'a str,
+    /// When it started.
+    pub started_at: DateTime<Utc>,
     /// The text that declares it, as it may be shown.
     pub files: &'a FleetFiles,
 }
@@ -63,9 +67,11 @@ pub(crate) struct Start<'a> {
 pub(crate) struct Started {
     pub store: Store,
     pub runtimes: Vec<MonitorRuntime>,
+    /// What of the fleet is watched here.
+    pub leases: Leases,
     /// Where the damaged one is kept, where this one began anew.
     pub aside: Option<PathBuf>,
-    /// Whether another Serin worked on it until now.
+    /// Whether everything was moved until now.
     pub stood_by: bool,
 }
 
@@ -82,10 +88,13 @@ impl Start<'_> {
             tried
         };
         let begun = waiting.until_done(tried).await?;
-        Ok(begun.map(|(store, runtimes)| Started { store, runtimes, aside, stood_by }))
+        Ok(begun.map(|Begun { store, runtimes, turn }| {
+            waiting.live.nodes().put(turn.nodes);
+            Started { store, runtimes, leases: turn.leases, aside, stood_by }
+        }))
     }
 
-    async fn try_once(self, aside: &mut Option<PathBuf>) -> Result<(Store, Vec<MonitorRuntime>), OpenError> {
+    async fn try_once(self, aside: &mut Option<PathBuf>) -> Result<Begun, OpenError> {
         let store = match Store::open(self.database).await {
             Err(OpenError::Damaged { path, what }) if self.set_aside_damaged && aside.is_none() => {
                 tracing::error!("{} is damaged ({what})", path.display());
@@ -94,14 +103,31 @@ impl Start<'_> {
             }
             opened => opened?,
         };
-        match resume::runtimes(&store, self.fleet, self.files, &self.shards, Utc::now()).await {
-            Ok(runtimes) => Ok((store, runtimes)),
+        match self.read_back(&store).await {
+            Ok((turn, runtimes)) => Ok(Begun { store, runtimes, turn }),
             Err(source) => {
                 store.close().await;
                 Err(OpenError::of(&self.database.name(), source))
             }
         }
     }
+
+    /// What of the fleet is ours, and how that stands: in this order, since until it is ours others move it on.
+    async fn read_back(self, store: &Store) -> Result<(LeaseTurn, Vec<MonitorRuntime>), StoreError> {
+        let now = Utc::now();
+        store.config_loaded(self.fleet, (self.files, FileWord::Start), now).await?;
+        let note = (self.name, &*self.fleet.provenance.declared, self.started_at);
+        let turn = store.lease_turn(note, &Leases::none()).await?;
+        let runtimes = resume::runtimes(store, self.fleet, &turn.leases, now).await?;
+        Ok((turn, runtimes))
+    }
+}
+
+/// An open database, what of the fleet is ours, and how that stands.
+struct Begun {
+    store: Store,
+    runtimes: Vec<MonitorRuntime>,
+    turn: LeaseTurn,
 }
 
 impl Waiting<'_> {

@@ -16,6 +16,7 @@ use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{BeatKind, ToolsSeen};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::paging::hold::TellingHold;
+use crate::domain::paging::parent::ParentStand;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::schedule::stale_after;
@@ -173,6 +174,19 @@ impl Standing for MonitorSnapshot {
 
     fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
         Some((Arc::clone(&self.monitor), Arc::clone(&self.state)))
+    }
+
+    fn as_parent(&self, now: DateTime<Utc>) -> Option<ParentStand> {
+        Some(self.state.as_parent(&self.monitor, now))
+    }
+
+    fn fails_since(&self) -> Option<DateTime<Utc>> {
+        let availability = self.state.signal(Signal::Availability);
+        (availability.phase != Phase::Quiet).then_some(availability.since)
+    }
+
+    fn host(&self) -> String {
+        self.monitor.host_and_port()
     }
 
     fn was_well(&self) -> bool {

@@ -224,6 +224,10 @@ async fn remembered(
             let unheard = BeatWeight { answers: (0, 0), ..counted.weight };
             runtime.history.count(unknown, counted.lived, unheard);
         }
+        if error == StoreError::LeaseLost {
+            // It is shown as whoever watches it now has it.
+            return false;
+        }
         runtime.trouble = Some(format!("this beat could not be remembered: {error}").into());
         context.live.metrics().beat(Verdict::Unknown);
         context.live.put(runtime.view(now));
@@ -326,7 +330,7 @@ async fn record(
         lapsed: lapsed(runtime, next).map(|(incident, at)| (incident.to_owned(), at)).collect(),
         listing: listing::row(runtime, seen, now),
         transcripts,
-        ..ChangeSet::default()
+        ..ChangeSet::under(runtime.lease)
     });
     record.timeline = hold_lines(&record.holds, next);
     for decision in decisions {

@@ -156,6 +156,8 @@ pub struct Provenance {
     pub included: Vec<IncludedFile>,
     /// SHA-256 over the bytes of all files, lowercase hex.
     pub hash: String,
+    /// The same without the lists that Serin keeps itself: what people declare.
+    pub declared: String,
     /// The git commit, with `-dirty` behind it where a file differs from it; none outside git.
     pub commit: Option<String>,
 }

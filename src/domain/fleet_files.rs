@@ -23,6 +23,15 @@ pub struct FleetFile {
     pub of: Vec<usize>,
 }
 
+/// On whose word a file is to be in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileWord {
+    /// Somebody changed it, on this machine first.
+    Change,
+    /// A machine starts with it. One that was in force before is an older one, as long as any that lives has the newer.
+    Start,
+}
+
 /// What a file is to its fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FleetFileKind {

@@ -18,6 +18,7 @@ pub mod near_miss;
 pub mod depends_on;
 pub mod monitor;
 pub mod shard;
+pub mod lease;
 pub mod receiver;
 pub mod grouping;
 pub mod route;

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use crate::domain::monitor::MonitorId;
 
 /// Parts of the fleet; never another number, or each monitor would change its part.
-const COUNT: usize = 256;
+pub(in crate::domain) const COUNT: usize = 256;
 
 /// A part of the fleet that one machine watches at a time: some 200 monitors of 50,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,6 +15,11 @@ impl Shard {
     /// The first byte of SHA-256 of the id.
     pub fn of(monitor: &str) -> Self {
         Self(Sha256::digest(monitor.as_bytes())[0])
+    }
+
+    /// Of a receiver: whoever has it brings what is promised to that receiver. No monitor has such an id.
+    pub fn of_receiver(receiver: &str) -> Self {
+        Self::of(&format!("receiver: {receiver}"))
     }
 
     /// 0 to 255, as the database writes it.
@@ -42,9 +47,26 @@ impl Shards {
         self.0[usize::from(shard.0)]
     }
 
+    /// Those that are in both.
+    pub fn and(&self, other: &Self) -> Self {
+        self.iter().filter(|shard| other.has(*shard)).collect()
+    }
+
+    /// The shard of a number, where it is one of them.
+    pub fn find(&self, number: u8) -> Option<Shard> {
+        Some(Shard(number)).filter(|shard| self.has(*shard))
+    }
+
     /// Each of them, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = Shard> {
         (0..=u8::MAX).map(Shard).filter(|shard| self.has(*shard))
+    }
+}
+
+impl Default for Shards {
+    /// Those of whoever is alone.
+    fn default() -> Self {
+        Self::ALL
     }
 }
 

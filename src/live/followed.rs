@@ -8,10 +8,11 @@ use crate::domain::context::Spread;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::monitor_state::{CanaryScore, CanaryWatch, MonitorState};
 use crate::domain::observation::Footprint;
+use crate::domain::paging::parent::ParentStand;
 use crate::domain::rate_limit::Spent;
 use crate::domain::schedule::stale_after;
 use crate::domain::server_profile::ServerProfile;
-use crate::domain::signal::Signal;
+use crate::domain::signal::{Phase, Signal};
 use crate::live::glance::{DeclaredGlance, FiguresGlance, SignalGlance};
 use crate::live::monitor_view::{CostView, DayView, DeclaredView, LatencyView, MonitorView, RollUp, SignalView};
 use crate::live::published::{Followed, SlimStanding};
@@ -24,11 +25,14 @@ impl SlimStanding {
     /// What there is to tell of a monitor.
     pub fn of(standing: &dyn Standing) -> Self {
         let (view, figures) = (standing.view(), standing.figures());
+        let as_parent = standing.as_parent(Utc::now());
         Self {
             id: view.id,
+            node: String::new(),
             roll_up: view.roll_up,
             since: view.since,
             signals: view.signals,
+            as_parent: as_parent.map(|stand| (stand.is_down, stand.is_in_doubt)).unwrap_or_default(),
             seen_at: figures.seen_at,
             was_well: standing.was_well(),
             has_worked: standing.has_worked(),
@@ -115,6 +119,20 @@ impl Standing for Followed {
 
     fn followed(&self) -> Option<&Followed> {
         Some(self)
+    }
+
+    fn as_parent(&self, _now: DateTime<Utc>) -> Option<ParentStand> {
+        let (is_down, is_in_doubt) = self.published.as_parent;
+        Some(ParentStand::of(&self.monitor, (is_down, is_in_doubt), self.published.seen_at))
+    }
+
+    fn fails_since(&self) -> Option<DateTime<Utc>> {
+        let availability = self.published.signals.iter().find(|view| view.signal == Signal::Availability)?;
+        (availability.phase != Phase::Quiet).then_some(availability.since)
+    }
+
+    fn host(&self) -> String {
+        self.monitor.host_and_port()
     }
 
     fn was_well(&self) -> bool {

@@ -12,6 +12,7 @@ pub mod listings;
 pub mod glance;
 pub mod monitor_view;
 pub mod published;
+pub mod nodes;
 pub mod standing;
 pub(crate) mod followed;
 pub mod state;

@@ -16,12 +16,16 @@ use crate::live::monitor_view::{MonitorView, RollUp, SignalView};
 pub struct SlimStanding {
     /// The id of the file.
     pub id: MonitorId,
+    /// The id of the machine that watches it; empty where that is this one.
+    pub node: String,
     /// The worst of its signals in one word.
     pub roll_up: RollUp,
     /// When the roll-up last changed, UTC.
     pub since: DateTime<Utc>,
     /// Every signal that is judged on it, in [`Signal::ALL`](crate::domain::signal::Signal::ALL)'s order.
     pub signals: Vec<SignalView>,
+    /// Whether it is down, and in doubt, for those that depend on it.
+    pub as_parent: (bool, bool),
     /// When a beat last showed us anything, UTC; none before the first.
     pub seen_at: Option<DateTime<Utc>>,
     /// Whether any of its last beats found it able to answer.
@@ -40,6 +44,29 @@ pub struct SlimStanding {
     pub hold: Option<Hold>,
     /// Our own trouble that keeps this from being fresh, where there is one.
     pub trouble: Option<String>,
+}
+
+impl SlimStanding {
+    /// Of a monitor of which nobody has said anything yet.
+    pub fn unknown(id: MonitorId, now: DateTime<Utc>) -> Self {
+        Self {
+            id,
+            node: String::new(),
+            roll_up: RollUp::Unknown,
+            since: now,
+            signals: Vec::new(),
+            as_parent: (false, false),
+            seen_at: None,
+            was_well: false,
+            has_worked: false,
+            first_seen: now,
+            canaries: CanariesGlance::default(),
+            coverage: None,
+            p95_ms: None,
+            hold: None,
+            trouble: None,
+        }
+    }
 }
 
 /// A monitor as another machine published of it, by the declaration in force here.

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
+use crate::domain::paging::parent::ParentStand;
 use crate::domain::signal::Signal;
 use crate::live::glance::{DeclaredGlance, FiguresGlance, SignalGlance};
 use crate::live::monitor_view::{MonitorView, RollUp};
@@ -34,6 +35,18 @@ pub trait Standing: std::fmt::Debug + Send + Sync {
     /// What another machine told of it, where that one watches it; none: this one does.
     fn followed(&self) -> Option<&Followed> {
         None
+    }
+    /// How it stands for those that depend on it; none where that is not known.
+    fn as_parent(&self, _now: DateTime<Utc>) -> Option<ParentStand> {
+        None
+    }
+    /// Since when it is down, or about to be; none where it is well.
+    fn fails_since(&self) -> Option<DateTime<Utc>> {
+        None
+    }
+    /// The host and port that it is asked at.
+    fn host(&self) -> String {
+        String::new()
     }
     /// Whether any of its last beats found it able to answer.
     fn was_well(&self) -> bool;

@@ -15,8 +15,8 @@ use tokio::sync::broadcast;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::paging::common_cause::Failing;
-use crate::domain::signal::{Phase, Signal};
 use crate::live::banner::Banner;
+use crate::live::nodes::Nodes;
 use crate::live::process_metrics::ProcessMetrics;
 use crate::live::standing::Standing;
 
@@ -43,6 +43,7 @@ pub struct LiveState {
     banners: RwLock<Vec<Banner>>,
     metrics: ProcessMetrics,
     changes: broadcast::Sender<LiveChange>,
+    nodes: Nodes,
     /// Counts what is more than another beat of the same.
     news: AtomicU64,
     /// What is watched here and was not published since it changed; none where nobody publishes.
@@ -57,6 +58,7 @@ impl Default for LiveState {
             standings: RwLock::default(),
             banners: RwLock::default(),
             metrics: ProcessMetrics::default(),
+            nodes: Nodes::default(),
             unpublished: Mutex::default(),
             failing: Mutex::default(),
             news: AtomicU64::new(0),
@@ -92,9 +94,15 @@ impl LiveState {
         self.tell(LiveChange::Fleet);
     }
 
-    /// From now on takes note of what is to be published.
-    pub fn publishes(&self) {
-        self.unpublished.lock().get_or_insert_default();
+    /// From now on takes note of what is to be published, which is everything at first; or of nothing any more.
+    pub fn publishes(&self, publishes: bool) {
+        let ids = publishes.then(|| self.standings.read().keys().cloned().collect());
+        *self.unpublished.lock() = ids;
+    }
+
+    /// The machines that share the fleet.
+    pub const fn nodes(&self) -> &Nodes {
+        &self.nodes
     }
 
     /// What is to be published, once.
@@ -110,11 +118,10 @@ impl LiveState {
     }
 
     fn note_failing(&self, standing: &impl Standing) {
-        let Some((monitor, state)) = standing.state() else { return };
         let mut failing = self.failing.lock();
-        match state.signal(Signal::Availability) {
-            signal if signal.phase == Phase::Quiet => failing.is_well(&monitor.id),
-            signal => failing.fails(&monitor.id, &monitor.host_and_port(), signal.since),
+        match standing.fails_since() {
+            None => failing.is_well(standing.id()),
+            Some(since) => failing.fails(standing.id(), &standing.host(), since),
         }
     }
 

@@ -55,6 +55,9 @@ pub(crate) struct MonitorBody {
     /// Why the schedule is not kept just now.
     held: Option<HoldBody>,
     trouble: Option<String>,
+    /// The machine that watches it, in the whole of one monitor; none where one watches all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watched_by: Option<String>,
     signals: Vec<SignalBody>,
     canary_score: ScoreBody,
     canary_watch: WatchBody,
@@ -249,6 +252,7 @@ fn monitor_body(view: &MonitorView, maintenance_until: Option<DateTime<Utc>>, wh
         profile: learnt_body(&view.profile),
         held: view.cost.hold.map(hold_body),
         trouble: view.trouble.clone(),
+        watched_by: None,
         signals: view.signals.iter().map(signal_body).collect(),
         canary_score: score_body(view.canary_score),
         canary_watch: watch_body(&view.canary_watch),
@@ -259,7 +263,7 @@ fn monitor_body(view: &MonitorView, maintenance_until: Option<DateTime<Utc>>, wh
 
 fn whole_body(state: &WebState, view: &MonitorView) -> MonitorBody {
     let until = state.in_maintenance([&view.id].into_iter()).remove(&view.id);
-    monitor_body(view, until, Some(&state.fleet_now()))
+    MonitorBody { watched_by: state.watched_by(&view.id), ..monitor_body(view, until, Some(&state.fleet_now())) }
 }
 
 fn declared_body(view: &MonitorView) -> DeclaredBody {

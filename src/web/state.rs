@@ -147,6 +147,14 @@ impl WebState {
         }
     }
 
+    /// The machine that watches a monitor; none where one watches all of them.
+    pub(crate) fn watched_by(&self, monitor: &MonitorId) -> Option<String> {
+        let nodes = self.live.nodes().now();
+        let standing = self.live.standing(monitor).filter(|_| nodes.are_several())?;
+        let node = standing.followed().map_or(&*nodes.own, |followed| &followed.published.node);
+        Some(nodes.name_of(node).to_owned())
+    }
+
     /// Monitors as their pages show them, in the same order; what the database does not answer in time is left out.
     pub(crate) async fn views(&self, standings: &[impl Borrow<Arc<dyn Standing>>]) -> Vec<MonitorView> {
         let standings: Vec<&Arc<dyn Standing>> = standings.iter().map(Borrow::borrow).collect();

@@ -14,6 +14,7 @@ use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::outcome::Verdict;
 use crate::domain::wording::{counted, span};
 use crate::live::monitor_view::RollUp;
+use crate::live::nodes::{NodeView, NodesView};
 use crate::live::process_metrics::{FileNote, HeartbeatNote, ProcessMetrics, RecentBeats};
 use crate::store::read::backlog::Backlog;
 use crate::store::read::figures::Figures;
@@ -46,6 +47,8 @@ pub(crate) struct Status {
     /// None where none is declared.
     heartbeat: Option<HeartbeatBody>,
     troubles: Vec<AlertBody>,
+    /// The machines that share the fleet; empty where it is this one's alone.
+    machines: Vec<MachineBody>,
     /// When each loop last took a turn.
     loops: BTreeMap<&'static str, DateTime<Utc>>,
 }
@@ -147,6 +150,36 @@ struct AlertBody {
     detail: String,
 }
 
+#[derive(Debug, Serialize, JsonSchema)]
+struct MachineBody {
+    name: String,
+    is_this: bool,
+    version: String,
+    started_at: DateTime<Utc>,
+    /// By the database's clock.
+    heard_of_at: DateTime<Utc>,
+    /// Whether others watch what was its.
+    is_gone: bool,
+    /// Parts of the fleet that it watches, of 256.
+    parts: usize,
+    /// Whether it has the file in force.
+    has_file: bool,
+}
+
+fn machines(nodes: &NodesView) -> Vec<MachineBody> {
+    let machine = |node: &NodeView| MachineBody {
+        name: node.name.clone(),
+        is_this: node.id == nodes.own,
+        version: node.version.clone(),
+        started_at: node.started_at,
+        heard_of_at: node.seen_at,
+        is_gone: node.is_gone,
+        parts: node.shards,
+        has_file: nodes.file_in_force.as_ref().is_none_or(|file| *file == node.file),
+    };
+    nodes.nodes.iter().map(machine).collect()
+}
+
 /// `GET /api/v1/status`. It answers while the database is away, and says so.
 pub(crate) async fn show(State(state): State<WebState>) -> Json<Status> {
     let now = Utc::now();
@@ -185,6 +218,7 @@ pub(crate) async fn show(State(state): State<WebState>) -> Json<Status> {
         probes: Probes { places: metrics.permits(), files: metrics.files() },
         heartbeat: state.fleet_now().heartbeat.as_ref().map(|_| heartbeat(metrics.heartbeat())),
         troubles: troubles.into_iter().map(trouble).collect(),
+        machines: machines(&state.live.nodes().now()),
         loops: metrics.turns(),
     })
 }

@@ -12,6 +12,12 @@ pub(crate) fn server() -> Option<String> {
     std::env::var("SERIN_TEST_POSTGRES").ok()
 }
 
+/// How many machines share the fleet of each journey, where it is kept on a server.
+pub(crate) fn machines() -> usize {
+    let said = std::env::var("SERIN_TEST_MACHINES").ok().and_then(|said| said.parse().ok());
+    said.filter(|_| server().is_some()).unwrap_or(1)
+}
+
 /// A name that no other database of the server has.
 pub(crate) fn new_name() -> String {
     format!("serin_{}_{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))

@@ -12,6 +12,7 @@ mod small_server;
 mod demo;
 mod retrieval;
 mod leaks;
+mod machines;
 mod caches;
 mod ways;
 mod harvest;

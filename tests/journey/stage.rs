@@ -47,6 +47,8 @@ pub(crate) struct Stage {
     pub(crate) inbox: Inbox,
     pub(crate) client: reqwest::Client,
     serin: Child,
+    /// Other machines that share its fleet, where the run has several.
+    others: Vec<Child>,
     folder: tempfile::TempDir,
     /// As its file names it.
     database: String,
@@ -97,9 +99,21 @@ impl Stage {
         tokio::spawn(mails.run(stop.clone()));
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("monitors.yaml"), format!("{head}{monitors}")).unwrap();
-        let (serin, pages) = serin(folder.path()).await;
+        let (serin, pages) = serin(folder.path(), "log").await;
         let client = client();
-        Self { pages, inbox, client, serin, folder, database, head, _stop: stop.drop_guard() }
+        let mut stage =
+            Self { pages, inbox, client, serin, others: Vec::new(), folder, database, head, _stop: stop.drop_guard() };
+        for _ in 1..databases::machines() {
+            stage.joined().await;
+        }
+        stage
+    }
+
+    /// Has another machine share the fleet; where its pages are.
+    pub(crate) async fn joined(&mut self) -> String {
+        let (other, pages) = serin(self.folder.path(), &format!("log-{}", self.others.len() + 2)).await;
+        self.others.push(other);
+        pages
     }
 
     /// Puts other monitors in force, as somebody does who edits the file.
@@ -274,7 +288,7 @@ impl Stage {
 
     /// Starts it again, on what the last one left.
     pub(crate) async fn again(&mut self) {
-        (self.serin, self.pages) = serin(self.folder.path()).await;
+        (self.serin, self.pages) = serin(self.folder.path(), "log").await;
     }
 
     /// Waits for its end.
@@ -378,8 +392,9 @@ receivers:
 }
 
 /// Starts `serin run` in a folder; where its pages are, it says itself.
-async fn serin(folder: &Path) -> (Child, String) {
-    let log = std::fs::File::create(folder.join("log")).unwrap();
+async fn serin(folder: &Path, log: &str) -> (Child, String) {
+    let path = folder.join(log);
+    let log = std::fs::File::create(&path).unwrap();
     let mut serin = Command::new(env!("CARGO_BIN_EXE_serin"))
         .args(["run", "--config"])
         .arg(folder.join("monitors.yaml"))
@@ -391,7 +406,7 @@ async fn serin(folder: &Path) -> (Child, String) {
         .spawn()
         .unwrap();
     let pages = announced(&mut serin, "pages at ").await;
-    let pages = pages.unwrap_or_else(|| panic!("{}", std::fs::read_to_string(folder.join("log")).unwrap()));
+    let pages = pages.unwrap_or_else(|| panic!("{}", std::fs::read_to_string(path).unwrap()));
     (serin, pages)
 }
 

@@ -32,7 +32,8 @@ mod texts;
 #[path = "../store/why.rs"]
 mod why;
 mod server;
-mod standby;
+mod leases;
+mod sharing;
 
 /// A database of its own on the server; the server goes with the run.
 struct Place {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serin::domain::database_address::DatabaseAddress;
 use serin::domain::monitor::MonitorId;
-use serin::store::{OpenError, Store, StoreError};
+use serin::store::{Store, StoreError};
 use sqlx::Connection as _;
 
 use crate::shared::{at, incident, outgoing, record, saying};
@@ -14,42 +14,11 @@ use crate::{Place, server};
 /// Far beyond what anything takes.
 const LONG: Duration = Duration::from_secs(60);
 
-#[tokio::test]
-async fn two_serins_never_work_on_one_database_and_the_second_may_follow_the_first() {
-    let place = Place::new();
-    let first = place.open().await;
-    let second = Store::open(&place.address()).await.expect_err("one database, one serin");
-    assert!(matches!(second, OpenError::Database { source: StoreError::Taken, .. }), "{second}");
-    assert!(second.passing().is_some(), "whoever waits gets it: the first may have died a moment ago");
-    first.commit(record("docs", 0)).await.expect("the first goes on");
-    first.close().await;
-    place.open().await.close().await;
-}
-
 /// Ends every other connection to the place's database; how many there were.
 async fn cut_off(place: &Place) -> i64 {
     let ended = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
                  WHERE datname = current_database() AND pid <> pg_backend_pid()";
     place.number(ended).await
-}
-
-#[tokio::test]
-async fn whoever_was_overtaken_while_it_was_cut_off_writes_nothing_any_more() {
-    let place = Place::new();
-    let first = place.open().await;
-    first.commit(record("docs", 0)).await.expect("committed");
-    assert!(cut_off(&place).await > 0);
-    let second = place.open().await;
-    second.commit(record("docs", 60)).await.expect("the second goes on where the first ended");
-    let told = first.commit(record("docs", 120)).await;
-    assert!(matches!(told, Err(StoreError::Unreachable(_) | StoreError::Taken)), "{told:?}");
-    second.close().await;
-    // The lock is free again, and what the first remembers is not what stands there.
-    for _ in 0..2 {
-        assert_eq!(until_known(&first).await, Err(StoreError::Superseded));
-    }
-    assert_eq!(place.number("SELECT COUNT(*) FROM beats").await, 2, "nothing of the first since");
-    first.close().await;
 }
 
 /// What a commit is answered once the server has missed whoever was there before.

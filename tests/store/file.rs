@@ -146,6 +146,7 @@ async fn a_database_of_the_version_before_answers_the_same() {
     let mut older = stranger(&place.path()).await;
     for step in [
         "CREATE INDEX beats_of_monitor ON beats (monitor, started_at)",
+        "DROP TABLE nodes",
         "DROP TABLE texts",
         "DROP TABLE locks",
         "DROP TABLE holds",

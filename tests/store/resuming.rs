@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serin::domain::flapping::{CALM_MIN, Flapping};
 use serin::domain::fleet::{Fleet, Provenance};
+use serin::domain::fleet_files::FileWord;
 use serin::domain::fleet_files::FleetFiles;
 use serin::domain::incident::{Course, Incident, IncidentReach, ResolveCause, ToldAs, Worst};
 use serin::domain::monitor::{Canary, Monitor, MonitorId};
@@ -309,9 +310,16 @@ async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
     let store = place.open().await;
     let both = fleet("h1", &[("docs", &["a", "b"]), ("wiki", &[])]);
     let only_docs = fleet("h2", &[("docs", &["a"])]);
-    store.config_loaded(&both, &FleetFiles::single("monitors.yaml", "version: 1"), at(0)).await.expect("noted");
     store
-        .config_loaded(&only_docs, &FleetFiles::single("monitors.yaml", "version: 1 # less"), at(10))
+        .config_loaded(&both, (&FleetFiles::single("monitors.yaml", "version: 1"), FileWord::Change), at(0))
+        .await
+        .expect("noted");
+    store
+        .config_loaded(
+            &only_docs,
+            (&FleetFiles::single("monitors.yaml", "version: 1 # less"), FileWord::Change),
+            at(10),
+        )
         .await
         .expect("noted");
     let gone = [
@@ -322,8 +330,11 @@ async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
     for (sql, expected, sentence) in gone {
         assert_eq!(place.number(sql).await, expected, "{sentence}");
     }
-    let first_seen =
-        store.config_loaded(&both, &FleetFiles::single("monitors.yaml", "version: 1"), at(20)).await.expect("noted");
+    store
+        .config_loaded(&both, (&FleetFiles::single("monitors.yaml", "version: 1"), FileWord::Change), at(20))
+        .await
+        .expect("noted");
+    let first_seen = store.first_seens(Whose::Everybodys).await.expect("read");
     let days: Vec<_> = ["docs", "wiki"].iter().map(|id| first_seen[&MonitorId::new(id)]).collect();
     assert_eq!(days, [at(0), at(0)], "who comes back keeps the first day");
     let back = [

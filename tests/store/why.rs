@@ -8,6 +8,7 @@ use std::sync::Arc;
 use chrono::{SecondsFormat, TimeDelta};
 use serin::daemon::janitor::{JanitorPlan, turn};
 use serin::domain::fleet::{Fleet, Provenance, Retention};
+use serin::domain::fleet_files::FileWord;
 use serin::domain::fleet_files::{FleetFile, FleetFileKind, FleetFiles};
 use serin::domain::incident::ResolveCause;
 use serin::domain::monitor::Monitor;
@@ -55,7 +56,10 @@ async fn a_list_that_changes_all_day_is_kept_once_an_hour() {
         files
     };
     for minute in (0..150).step_by(10) {
-        store.config_loaded(&fleet(&format!("h{minute}")), &files(minute), at(minute * 60)).await.unwrap();
+        store
+            .config_loaded(&fleet(&format!("h{minute}")), (&files(minute), FileWord::Change), at(minute * 60))
+            .await
+            .unwrap();
     }
     let counts = [
         ("SELECT COUNT(*) FROM config_texts", 4, "the file, and the list at minute 0, 60 and 120"),
@@ -80,7 +84,7 @@ async fn each_text_is_kept_once_and_as_long_as_anything_that_it_judged() {
     for (day, hash, more) in
         [(0, "one", "# first"), (1, "two", "# second"), (2, "one", "# first"), (30, "two", "# second")]
     {
-        store.config_loaded(&fleet(hash), &files(more), at(day * DAY)).await.unwrap();
+        store.config_loaded(&fleet(hash), (&files(more), FileWord::Change), at(day * DAY)).await.unwrap();
     }
     let counts = [
         ("SELECT COUNT(*) FROM config_texts", 3, "the first file is in both versions, and kept once"),
@@ -109,7 +113,7 @@ async fn filled(beats: i64, incidents: i64) -> Place {
         monitors: vec![Arc::new(Monitor::undeclared("docs", address("http://127.0.0.1:9/mcp")))],
         ..fleet("abc")
     };
-    store.config_loaded(&declared, &files, at(-60)).await.unwrap();
+    store.config_loaded(&declared, (&files, FileWord::Change), at(-60)).await.unwrap();
     for nth in 0..beats {
         store.commit(record("docs", nth * 3_600 / beats)).await.unwrap();
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use reqwest::{Client, Method, StatusCode, header};
 use serde_json::{Value, json};
 use serin::domain::fleet::Fleet;
+use serin::domain::fleet_files::FileWord;
 use serin::domain::fleet_files::FleetFiles;
 use serin::domain::sign_in::SignIn;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -308,7 +309,11 @@ async fn whoever_may_look_is_offered_nothing_that_acts() {
     let running = fixture::varied_behind(Some(TOKEN)).await;
     accessible::furnish(&running).await;
     let declared = running.fleet.borrow().clone();
-    running.store.config_loaded(&declared, &FleetFiles::default(), chrono::Utc::now()).await.unwrap();
+    running
+        .store
+        .config_loaded(&declared, (&FleetFiles::default(), FileWord::Change), chrono::Utc::now())
+        .await
+        .unwrap();
     let silence = json!({ "actor": "ada", "comment": "disks are changed", "match": { "monitor": ["legal"] },
         "until": (chrono::Utc::now() + chrono::TimeDelta::hours(1)).to_rfc3339() });
     let made = ask(&running, Method::POST, "/api/v1/silences").bearer_auth(TOKEN).json(&silence).send().await.unwrap();

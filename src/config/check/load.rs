@@ -186,6 +186,7 @@ fn provenance(source: &ConfigSource, texts: &[Text<'_>]) -> Provenance {
         file: source.name.clone(),
         included: included.collect(),
         hash: source.hash.clone(),
+        declared: source.declared.clone(),
         commit: source.commit.clone(),
     }
 }

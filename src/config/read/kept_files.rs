@@ -48,6 +48,7 @@ impl ConfigSource {
             locks: Vec::new(),
             users: None,
             hash: of.0.to_owned(),
+            declared: of.0.to_owned(),
             commit: of.1.map(str::to_owned),
         };
         for file in &files.files[1..] {

@@ -39,6 +39,8 @@ pub struct ConfigSource {
     pub users: Option<UsersFile>,
     /// SHA-256 over the bytes, lowercase hex; where there are more files, over the names and hashes of all.
     pub hash: String,
+    /// The same without the lists that Serin keeps itself.
+    pub declared: String,
     /// The git commit, with `-dirty` behind it where these bytes are not what it holds; none outside git.
     pub commit: Option<String>,
 }
@@ -119,6 +121,7 @@ impl ConfigSource {
             path: path.to_owned(),
             name,
             hash: String::new(),
+            declared: String::new(),
             bytes,
             included: Vec::new(),
             golden: Vec::new(),
@@ -136,7 +139,7 @@ impl ConfigSource {
             .map(|file| (&*file.path, &*file.name));
         source.locks = lock_files::gather(std::iter::once((&*source.path, &*source.name)).chain(included));
         source.users = gathered.users.map(|named| users_file::read(&source.path, &source.name, &named));
-        source.hash = source.hash_of_all();
+        source.count_hashes();
         (source, gathered.expansions)
     }
 
@@ -144,16 +147,23 @@ impl ConfigSource {
     #[must_use]
     pub fn without_locks(mut self) -> Self {
         self.locks.clear();
-        self.hash = self.hash_of_all();
+        self.count_hashes();
         self
     }
 
-    fn hash_of_all(&self) -> String {
+    fn count_hashes(&mut self) {
+        self.hash = self.hash_of(|_| true);
+        self.declared = self.hash_of(|kind| kind != FleetFileKind::Discovered);
+    }
+
+    /// Over all files of these kinds.
+    fn hash_of(&self, is_in: impl Fn(FleetFileKind) -> bool) -> String {
         let mut all = hash(&self.bytes);
-        if self.included.is_empty() && self.locks.is_empty() && self.users.is_none() {
+        let mut included = self.included.iter().filter(|file| is_in(file.kind)).peekable();
+        if included.peek().is_none() && self.locks.is_empty() && self.users.is_none() {
             return all;
         }
-        self.included.iter().for_each(|file| all += &format!("\n{} {}", hash(&file.bytes), file.name));
+        included.for_each(|file| all += &format!("\n{} {}", hash(&file.bytes), file.name));
         for LockFile { name, bytes, trouble, .. } in &self.locks {
             all += &format!("\n{} {name} {}", hash(bytes), trouble.as_deref().unwrap_or_default());
         }

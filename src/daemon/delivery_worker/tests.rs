@@ -162,7 +162,13 @@ async fn a_claim_that_grew_old_writes_nothing_and_is_claimed_anew() {
     let store = Store::open(&folder.path().join("serin.db")).await.unwrap();
     let (_put, fleet) = watch::channel(Arc::new(fleet));
     let links = Arc::new(AckLinks::new([0; 32]));
-    let worker = DeliveryWorker { store: store.clone(), sender: Arc::new(ChannelSender::new().unwrap()), fleet, links };
+    let worker = DeliveryWorker {
+        store: store.clone(),
+        sender: Arc::new(ChannelSender::new().unwrap()),
+        fleet,
+        leases: watch::channel(Arc::new(Leases::whole())).1,
+        links,
+    };
     let now = Utc::now();
     store.commit(ChangeSet { outbox: vec![outgoing("n1", now)], ..ChangeSet::default() }).await.unwrap();
 

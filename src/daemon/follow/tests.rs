@@ -3,6 +3,7 @@ use chrono::DateTime;
 use super::*;
 use crate::daemon::publish::publish;
 use crate::daemon::resume::tests::open;
+use crate::domain::fleet_files::FileWord;
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::incident::Incident;
 use crate::domain::monitor_state::MonitorState;
@@ -13,6 +14,7 @@ use crate::domain::secret::{Address, Secret};
 use crate::domain::shard::Shard;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::live::monitor_view::{BeatMark, RollUp};
+use crate::live::standing::Standing;
 use crate::store::values::change_set::{BeatRow, BeatSeen, ChangeSet};
 
 /// Two machines that share a database, each watching one half of a fleet.
@@ -33,9 +35,9 @@ impl Machines {
         let fleet = fleet((0..40).map(|number| format!("m{number}")));
         let folder = tempfile::tempdir().unwrap();
         let one = LoopContext::idle(folder.path(), fleet.clone()).await;
-        one.store.config_loaded(&fleet, &FleetFiles::default(), now()).await.unwrap();
+        one.store.config_loaded(&fleet, (&FleetFiles::default(), FileWord::Start), now()).await.unwrap();
         let other = LoopContext { live: Arc::new(LiveState::default()), ..one.clone() };
-        [&one, &other].iter().for_each(|context| context.live.publishes());
+        [&one, &other].iter().for_each(|context| context.live.publishes(true));
         let (low, high): (Vec<Shard>, Vec<Shard>) = Shards::ALL.iter().partition(|shard| shard.number() < 128);
         let both = [(one, Shards::from_iter(low)), (other, Shards::from_iter(high))];
         Self { _folder: folder, fleet, both }
@@ -68,7 +70,9 @@ fn now() -> DateTime<Utc> {
 }
 
 fn shown(context: &LoopContext) -> Vec<SlimStanding> {
-    let mut all: Vec<_> = context.live.all().iter().map(|one| SlimStanding::of(&**one)).collect();
+    // Whoever watches it does not say so of itself.
+    let slim = |one: &Arc<dyn Standing>| SlimStanding { node: String::new(), ..SlimStanding::of(&**one) };
+    let mut all: Vec<_> = context.live.all().iter().map(slim).collect();
     all.sort_by(|one, other| one.id.cmp(&other.id));
     all
 }
@@ -150,7 +154,7 @@ async fn who_follows_goes_by_the_file_and_reads_on_where_it_was() {
     let without = Fleet { monitors: without.cloned().collect(), ..Fleet::default() };
     steps.push((without, ours.len() - 1, "what left the file is gone, whatever is published of it"));
     for (fleet, expected, sentence) in steps {
-        following.declare(&fleet, &follower.live);
+        following.declare(&fleet, following.watched, &follower.live);
         following.look(&follower.store, &follower.live).await.unwrap();
         assert_eq!(follower.live.all().len(), expected, "{sentence}");
     }
@@ -161,7 +165,7 @@ async fn who_follows_goes_by_the_file_and_reads_on_where_it_was() {
     assert_eq!(watching.store.standings_since(seen_now.clone()).await.unwrap().0, []);
     publish(follower).await;
     assert_eq!(watching.store.standings_since(seen_now).await.unwrap().0, [], "what is followed is nobody's news");
-    watching.store.config_loaded(&Fleet::default(), &FleetFiles::default(), now()).await.unwrap();
+    watching.store.config_loaded(&Fleet::default(), (&FleetFiles::default(), FileWord::Change), now()).await.unwrap();
     watching.live.put(seen(ours[0], None).view(now()));
     publish(watching).await;
     let (left, _) = watching.store.standings_since(SeenVersions::default()).await.unwrap();

@@ -5,7 +5,7 @@ use crate::domain::incident::Course;
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::reason::Severity;
 use crate::domain::rules::RulePlace;
-use crate::domain::shard::Shard;
+use crate::domain::shard::{Shard, Shards};
 use crate::store::values::change_set::ChangeSet;
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn what_canaries_have_shown_is_remembered() {
     next.restore_track_record(record.clone(), &monitor);
     let signals = changed_signals(&before, &next);
     context.store.commit(Box::new(ChangeSet { signals, ..ChangeSet::default() })).await.unwrap();
-    let resumed = runtimes(&context.store, &fleet, &FleetFiles::default(), &Shards::ALL, now).await.unwrap();
+    let resumed = started(&context.store, (&fleet, &FleetFiles::default()), &Leases::whole(), now).await.unwrap();
     assert_eq!(*resumed[0].state.track_record(), record);
     assert_eq!(resumed[0].state.signal(Signal::Quality).phase, Phase::Quiet, "and no signal stands otherwise for it");
     let mut little = record.clone();
@@ -55,7 +55,7 @@ async fn a_canary_that_leaked_is_remembered_beside_what_it_answers_until_it_leak
         next.canaries.insert("a", CanaryState { state, leak, ..CanaryState::new("h", now) });
         let signals = changed_signals(&before, &next);
         context.store.commit(Box::new(ChangeSet { signals, ..ChangeSet::default() })).await.unwrap();
-        let resumed = runtimes(&context.store, &fleet, &FleetFiles::default(), &Shards::ALL, now).await.unwrap();
+        let resumed = started(&context.store, (&fleet, &FleetFiles::default()), &Leases::whole(), now).await.unwrap();
         let of = |state: &MonitorState| {
             let canary = state.canaries.get("a");
             canary.map(|canary| (canary.state.phase, canary.leak.as_ref().map(|leak| leak.phase)))
@@ -86,7 +86,9 @@ async fn machines_resume_their_own_shards_and_nothing_is_left_between_them() {
     let incidents = ["m7", "left-the-file"].map(|monitor| open(monitor, now)).to_vec();
     context.store.commit(Box::new(ChangeSet { signals, incidents, ..ChangeSet::default() })).await.unwrap();
     let resumed = async |shards: &Shards| {
-        let resumed = runtimes(&context.store, &fleet, &FleetFiles::default(), shards, now).await.unwrap();
+        let resumed = started(&context.store, (&fleet, &FleetFiles::default()), &Leases::whole().among(shards), now)
+            .await
+            .unwrap();
         let shown = |runtime: &MonitorRuntime| {
             let incident = runtime.state.incident(Signal::Availability).map(|incident| incident.id.clone());
             (runtime.monitor.id.clone(), runtime.state.signal(Signal::Latency).phase, incident)

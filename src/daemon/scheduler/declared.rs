@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 
@@ -13,10 +13,11 @@ use crate::daemon::beat_task::{CHANGE_GAP, PendingChange};
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::resume;
 use crate::daemon::runtime::MonitorRuntime;
-use crate::daemon::scheduler::without_beat::children;
+use crate::daemon::scheduler::without_beat::{children, untold};
 use crate::daemon::scheduler::{Scheduler, Slot};
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::bunching;
+use crate::domain::lease::Leases;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::schedule::Rhythm;
 use crate::store::StoreError;
@@ -30,15 +31,20 @@ impl Scheduler {
         self.gather();
         self.children = children(&fleet);
         let rhythms = bunching::rhythms(&fleet);
+        let leases = Arc::clone(&self.context.leases.borrow());
+        self.leases = Arc::clone(&leases);
         let mut coming = Vec::new();
         for monitor in &fleet.monitors {
             let rhythm = rhythms[&monitor.id];
+            if self.slots.get(&monitor.id).is_some_and(|slot| !leases.have(slot.lease)) {
+                self.let_go(&monitor.id);
+            }
             if let Some(slot) = self.slots.get_mut(&monitor.id) {
                 slot.declared = Arc::clone(monitor);
                 slot.moved |= slot.rhythm != rhythm;
                 slot.rhythm = rhythm;
                 self.send(&monitor.id, PendingChange::Edit(Arc::clone(monitor)));
-            } else {
+            } else if leases.of_monitor(&monitor.id).is_some() {
                 coming.push(Arc::clone(monitor));
             }
         }
@@ -46,6 +52,11 @@ impl Scheduler {
         let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
         let gone: Vec<MonitorId> = self.slots.keys().filter(|id| !declared.contains(id)).cloned().collect();
         for id in gone {
+            if self.slots.get(&id).is_some_and(|slot| !leases.have(slot.lease)) {
+                // Whoever watches it by now ends what it has open.
+                self.let_go(&id);
+                continue;
+            }
             if let Some(slot) = self.slots.get_mut(&id) {
                 self.plans += 1;
                 (slot.plan, slot.suspects, slot.telling) = (self.plans, self.plans, (self.plans, None));
@@ -58,7 +69,8 @@ impl Scheduler {
     pub(super) fn look_up(&mut self, mut monitors: Vec<Arc<Monitor>>) {
         monitors.retain(|monitor| self.coming.insert(monitor.id.clone()));
         if !monitors.is_empty() {
-            tokio::spawn(look_up(self.context.clone(), monitors, self.arrived.clone()));
+            let coming = Coming { monitors, leases: Arc::clone(&self.leases), gained: None };
+            tokio::spawn(look_up(self.context.clone(), coming, self.arrived.clone()));
         }
     }
 
@@ -67,12 +79,26 @@ impl Scheduler {
         let fleet = Arc::clone(&self.fleet);
         let rhythms = bunching::rhythms(&fleet);
         let declared: HashMap<&MonitorId, &Arc<Monitor>> = fleet.monitors.iter().map(|one| (&one.id, one)).collect();
-        for runtime in runtimes {
-            let (id, every) = (runtime.monitor.id.clone(), runtime.monitor.every);
+        for mut runtime in runtimes {
+            self.take_along(&mut runtime);
+            let (unseen, untold) = (runtime.edited_unseen, untold(&runtime));
+            let (id, every, seen_at) = (runtime.monitor.id.clone(), runtime.monitor.every, runtime.history.seen_at());
             self.coming.remove(&id);
+            if !self.leases.have(runtime.lease) {
+                // It was read before it changed hands once more.
+                let again = declared.get(&id).filter(|_| self.leases.of_monitor(&id).is_some());
+                self.look_up(again.into_iter().map(|monitor| Arc::clone(monitor)).collect());
+                continue;
+            }
             self.add(runtime, rhythms.get(&id).copied().unwrap_or_else(|| Rhythm::alone(&id, every)));
+            if seen_at.is_some_and(|seen_at| (Utc::now() - seen_at).to_std().is_ok_and(|age| age > every)) {
+                self.overdue(&id);
+            }
             let declared = declared.get(&id).map(|declared| PendingChange::Edit(Arc::clone(declared)));
             self.send(&id, declared.unwrap_or(PendingChange::Remove));
+            for change in untold.into_iter().chain(unseen.then_some(PendingChange::Reconsider)) {
+                self.send(&id, change);
+            }
         }
     }
 
@@ -80,10 +106,11 @@ impl Scheduler {
         let (id, now) = (runtime.monitor.id.clone(), Utc::now());
         self.context.live.put(runtime.view(now));
         let declared = Arc::clone(&runtime.monitor);
-        let runtime = Some(Box::new(runtime));
+        let (lease, runtime) = (runtime.lease, Some(Box::new(runtime)));
         self.plans += 1;
         let slot = Slot {
             runtime,
+            lease,
             declared,
             rhythm,
             moved: false,
@@ -99,19 +126,48 @@ impl Scheduler {
     }
 }
 
+/// What is to be watched from now on.
+pub(super) struct Coming {
+    pub(super) monitors: Vec<Arc<Monitor>>,
+    pub(super) leases: Arc<Leases>,
+    /// Of which monitors are ended that are declared no more: their incidents may be open still.
+    pub(super) gained: Option<Leases>,
+}
+
+impl Coming {
+    async fn read(&self, context: &LoopContext, now: DateTime<Utc>) -> Result<Vec<MonitorRuntime>, StoreError> {
+        let mut runtimes = match self.monitors.is_empty() {
+            true => Vec::new(),
+            false => resume::returned(&context.store, &self.monitors, &self.leases, now).await?,
+        };
+        if let Some(gained) = &self.gained {
+            let fleet = Arc::clone(&context.fleet.borrow());
+            runtimes.extend(resume::left_open(&context.store, &fleet, gained, now).await?);
+        }
+        Ok(runtimes)
+    }
+
+    /// As if nobody had ever looked at them.
+    fn strangers(&self, now: DateTime<Utc>) -> Vec<MonitorRuntime> {
+        let stranger = |monitor: &Arc<Monitor>| {
+            let mut runtime = MonitorRuntime::new(Arc::clone(monitor), now);
+            runtime.lease = self.leases.of(runtime.lease.shard).unwrap_or(runtime.lease);
+            runtime
+        };
+        self.monitors.iter().map(stranger).collect()
+    }
+}
+
 /// Looks monitors up in the database, as often as it takes: one that was taken for a stranger would tell nobody of its outage.
-async fn look_up(
-    context: LoopContext,
-    monitors: Vec<Arc<Monitor>>,
-    arrived: mpsc::UnboundedSender<Vec<MonitorRuntime>>,
-) {
+pub(super) async fn look_up(context: LoopContext, coming: Coming, arrived: mpsc::UnboundedSender<Vec<MonitorRuntime>>) {
+    let monitors = &coming.monitors;
     loop {
         let now = Utc::now();
-        let read = AssertUnwindSafe(resume::returned(&context.store, &monitors, now)).catch_unwind().await;
+        let read = AssertUnwindSafe(coming.read(&context, now)).catch_unwind().await;
         let read = read.unwrap_or_else(|_| {
             // Watched as strangers is better than not at all.
             context.alerts.raise(InternalAlert::LoopStopped, "looking new monitors up broke down", now);
-            Ok(monitors.iter().map(|monitor| MonitorRuntime::new(Arc::clone(monitor), now)).collect())
+            Ok(coming.strangers(now))
         });
         match read {
             // Nobody waits for them only when the scheduler itself is gone.

@@ -8,6 +8,11 @@ use crate::domain::schedule::Rhythm;
 use crate::domain::secret::{Address, Secret};
 use crate::store::values::change_set::{BeatRow, ChangeSet};
 
+/// That of the whole of a file.
+fn lease() -> Lease {
+    Leases::whole().of_monitor(&docs().id).unwrap()
+}
+
 fn docs() -> Arc<Monitor> {
     Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }))
 }
@@ -68,7 +73,12 @@ async fn a_suspect_beat_waits_for_the_one_under_way() {
 async fn without_a_permit_nothing_is_lost_but_the_scheduled_beat() {
     let folder = tempfile::tempdir().unwrap();
     let (mut scheduler, runtime) = busy(folder.path()).await;
-    scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: Some(runtime), after: BeatResult::default() });
+    scheduler.finish(BeatReturn {
+        monitor: docs().id.clone(),
+        lease: lease(),
+        runtime: Some(runtime),
+        after: BeatResult::default(),
+    });
     let _permit = scheduler.permits.start().unwrap();
     scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
     assert!(scheduler.slots[&docs().id].runtime.is_some(), "the runtime stays where it was");
@@ -81,7 +91,12 @@ async fn while_a_server_has_quiet_only_a_person_gets_through() {
     let (mut scheduler, mut runtime) = busy(folder.path()).await;
     let until = Utc::now() + Duration::from_secs(3_600);
     runtime.spending.quiet.until = Some(until);
-    scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: Some(runtime), after: BeatResult::default() });
+    scheduler.finish(BeatReturn {
+        monitor: docs().id.clone(),
+        lease: lease(),
+        runtime: Some(runtime),
+        after: BeatResult::default(),
+    });
     scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
     assert!(scheduler.slots[&docs().id].runtime.is_some(), "no beat sets out");
     scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
@@ -117,7 +132,12 @@ async fn the_last_word_on_a_removed_monitor_counts() {
         let monitors = is_declared.then(docs).into_iter().collect();
         scheduler.fleet = Arc::new(Fleet { monitors, ..Fleet::default() });
         scheduler.slots.get_mut(&docs().id).unwrap().changes = changes;
-        scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: None, after: BeatResult::default() });
+        scheduler.finish(BeatReturn {
+            monitor: docs().id.clone(),
+            lease: lease(),
+            runtime: None,
+            after: BeatResult::default(),
+        });
         assert!(!scheduler.slots.contains_key(&docs().id), "{sentence}: its former life is over");
         assert_eq!(scheduler.coming.contains(&docs().id), is_declared, "{sentence}");
         if is_declared {
@@ -171,7 +191,7 @@ async fn a_monitor_that_comes_back_has_no_due_of_its_former_life() {
     let former: Vec<u64> = scheduler.dues.iter().map(|due| due.plan).collect();
     assert!(!former.is_empty(), "a beat is planned");
     let rhythm = scheduler.slots[&id].rhythm;
-    scheduler.finish(BeatReturn { monitor: id.clone(), runtime: None, after: BeatResult::default() });
+    scheduler.finish(BeatReturn { monitor: id.clone(), lease: lease(), runtime: None, after: BeatResult::default() });
     assert!(!scheduler.slots.contains_key(&id), "it was removed");
     scheduler.add(MonitorRuntime::new(docs(), Utc::now()), rhythm);
     let slot = &scheduler.slots[&id];
@@ -187,7 +207,12 @@ async fn while_somebody_waits_for_a_beat_no_beat_waits_for_company() {
     scheduler.act(wanted_look());
     // The beat under way ends only now, after everything was hurried that waited then.
     assert_eq!(store.commit(ChangeSet { beat: Some(quiet(&id)), ..ChangeSet::default() }).await, Ok(()));
-    scheduler.take_back(BeatReturn { monitor: id, runtime: Some(runtime), after: BeatResult::default() });
+    scheduler.take_back(BeatReturn {
+        monitor: id,
+        lease: lease(),
+        runtime: Some(runtime),
+        after: BeatResult::default(),
+    });
     assert!(scheduler.wanted.is_empty(), "once it is back, others wait for company again");
 }
 

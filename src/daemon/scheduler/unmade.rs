@@ -91,7 +91,8 @@ async fn miss(
     let in_maintenance = context.quiets.book().maintenance_until(&monitor, scheduled_at).is_some();
     let row =
         BeatRow { lock_hash, in_maintenance, ..BeatRow::unmade(monitor.id.clone(), scheduled_at, why, config_hash) };
-    let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
+    let lease = context.leases.borrow().of_monitor(&monitor.id);
+    let noted = context.store.commit(ChangeSet { lease, beat: Some(row), ..ChangeSet::default() });
     match tokio::time::timeout(MISS_MAX, noted).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted"),

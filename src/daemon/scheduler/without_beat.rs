@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use chrono::{TimeDelta, Utc};
 
 use crate::daemon::beat_task::PendingChange;
+use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::scheduler::{Scheduler, Slot};
 use crate::domain::depends_on::Parent;
 use crate::domain::fleet::Fleet;
@@ -29,6 +30,12 @@ pub(super) fn children(fleet: &Fleet) -> HashMap<MonitorId, Vec<MonitorId>> {
     children
 }
 
+/// Who took what while nobody was there to tell others of it.
+pub(super) fn untold(runtime: &MonitorRuntime) -> Vec<PendingChange> {
+    let claimed = |(incident, actor)| PendingChange::Claimed { action: None, incident, actor };
+    runtime.state.taken_untold().map(claimed).collect()
+}
+
 impl Slot {
     /// Whether anything of it is open, or may be: one that is away just now may bring an incident.
     fn may_have_open(&self) -> bool {
@@ -44,13 +51,13 @@ impl Scheduler {
         let here = self.slots.iter().filter_map(|(id, slot)| Some((id, slot.runtime.as_ref()?)));
         let (mut untold, mut edited) = (Vec::new(), Vec::new());
         for (id, runtime) in here {
-            untold.extend(runtime.state.taken_untold().map(|(incident, by)| (id.clone(), incident, by)));
+            untold.extend(self::untold(runtime).into_iter().map(|change| (id.clone(), change)));
             if runtime.edited_unseen && runtime.state.incidents().next().is_some() {
                 edited.push(id.clone());
             }
         }
-        for (id, incident, actor) in untold {
-            self.send(&id, PendingChange::Claimed { action: None, incident, actor });
+        for (id, change) in untold {
+            self.send(&id, change);
         }
         for id in edited {
             self.send(&id, PendingChange::Reconsider);

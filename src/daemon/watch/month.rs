@@ -16,7 +16,9 @@ use crate::daemon::{changes, janitor, resume};
 use crate::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Retention;
+use crate::domain::fleet_files::FileWord;
 use crate::domain::fleet_files::FleetFiles;
+use crate::domain::lease::Leases;
 use crate::domain::monitor::Canary;
 use crate::domain::observation::{Harvested, Phases, Stage, Step, ToolsSeen};
 use crate::domain::pinned::{Pinned, PinnedCanary, Relation};
@@ -249,7 +251,7 @@ impl Month {
     pub(crate) async fn begin(folder: &Path, text: &str, now: DateTime<Utc>) -> Self {
         let fleet = fleet(text, Some("lock-1"));
         let context = LoopContext::idle(folder, fleet.clone()).await;
-        context.store.config_loaded(&fleet, &files(text), now).await.unwrap();
+        context.store.config_loaded(&fleet, (&files(text), FileWord::Start), now).await.unwrap();
         let runtime = MonitorRuntime::new(Arc::clone(&fleet.monitors[0]), now);
         Self { context, fleet, runtime, now, began: (now, Instant::now()), dice: 7, under_way: Vec::new() }
     }
@@ -319,7 +321,8 @@ impl Month {
     /// Another process takes over, with what the store has.
     async fn restart(&mut self, text: &str, at: DateTime<Utc>) {
         self.settle().await;
-        let all = resume::runtimes(&self.context.store, &self.fleet, &files(text), &Shards::ALL, at).await.unwrap();
+        let all =
+            resume::started(&self.context.store, (&self.fleet, &files(text)), &Leases::whole(), at).await.unwrap();
         let declared = Arc::clone(&self.runtime.monitor);
         self.runtime = all.into_iter().find(|runtime| runtime.monitor.id == declared.id).unwrap();
         self.runtime.monitor = declared;
@@ -328,7 +331,7 @@ impl Month {
     async fn load(&mut self, text: &str, lock: &str, at: DateTime<Utc>) {
         self.settle().await;
         self.fleet = fleet(text, Some(lock));
-        self.context.store.config_loaded(&self.fleet, &files(text), at).await.unwrap();
+        self.context.store.config_loaded(&self.fleet, (&files(text), FileWord::Change), at).await.unwrap();
         let declared = Arc::clone(&self.fleet.monitors[0]);
         changes::edit(&self.context, &mut self.runtime, declared, at).await.unwrap();
     }

@@ -18,6 +18,7 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet_files::FleetFiles;
 use crate::domain::grouping::Grouping;
 use crate::domain::incident::Incident;
+use crate::domain::lease::Leases;
 use crate::domain::maintenance::{MaintenanceWindow, WindowRuns};
 use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
 use crate::domain::observation::{HealthSeen, Phases, Stage, Step, ToolsSeen};
@@ -29,7 +30,6 @@ use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::recurrence::{Recurrence, parsed};
 use crate::domain::route::{Escalation, Match, Route};
 use crate::domain::secret::{Address, Secret};
-use crate::domain::shard::Shards;
 use crate::domain::signal::Signal;
 use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::read::ledger::DeliveryFilter;
@@ -288,9 +288,10 @@ impl Walk<'_> {
 
     /// Another process takes over, with what the store has.
     async fn restart(&mut self) {
-        let mut all = resume::runtimes(&self.context.store, self.fleet, &FleetFiles::default(), &Shards::ALL, self.now)
-            .await
-            .unwrap();
+        let mut all =
+            resume::started(&self.context.store, (self.fleet, &FleetFiles::default()), &Leases::whole(), self.now)
+                .await
+                .unwrap();
         self.story.push("began anew".to_owned());
         let declared = Arc::clone(&self.runtime.monitor);
         let parent = self.parent.monitor.id.clone();

@@ -21,7 +21,7 @@ use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::paging::follow_up::FollowUp;
 use crate::domain::paging::hold::TellingHold;
 use crate::domain::paging::notification::Event;
-use crate::domain::paging::parent::{ParentStand, VERDICT_WITHIN};
+use crate::domain::paging::parent::ParentStand;
 use crate::domain::paging::quiet::QuietBook;
 use crate::domain::paging::tell::{Asked, Telling, tell};
 use crate::domain::quality::canary::canary_of;
@@ -274,15 +274,9 @@ impl MonitorState {
         let telling = self.telling(Signal::Availability);
         let is_known = telling.is_some_and(|telling| telling.told || telling.is_held(now));
         let is_open = phase == Phase::Open;
-        ParentStand {
-            name: monitor.id.to_string(),
-            is_down: is_open && is_known,
-            // By a rule that counts the latest beats it may be pending and well for now.
-            is_in_doubt: phase == Phase::Pending && self.reading(Signal::Availability).level != Level::Calm
-                || is_open && !is_known,
-            seen_at: self.weighed_at,
-            verdict_within: (monitor.rules.availability.page_after + monitor.every).min(VERDICT_WITHIN),
-        }
+        // By a rule that counts the latest beats it may be pending and well for now.
+        let is_pending = phase == Phase::Pending && self.reading(Signal::Availability).level != Level::Calm;
+        ParentStand::of(monitor, (is_open && is_known, is_pending || is_open && !is_known), self.weighed_at)
     }
 
     /// Puts a remembered state back in force, after a restart of Serin.

@@ -29,6 +29,17 @@ pub struct ParentStand {
 }
 
 impl ParentStand {
+    /// Of a monitor, as whoever watches it has it: whether it is down, and in doubt.
+    pub fn of(monitor: &Monitor, (is_down, is_in_doubt): (bool, bool), seen_at: Option<DateTime<Utc>>) -> Self {
+        Self {
+            name: monitor.id.to_string(),
+            is_down,
+            is_in_doubt,
+            seen_at,
+            verdict_within: (monitor.rules.availability.page_after + monitor.every).min(VERDICT_WITHIN),
+        }
+    }
+
     /// Of an address that was asked just now.
     pub fn answered(address: &Address, answers: bool, now: DateTime<Utc>) -> Self {
         Self {

@@ -48,6 +48,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("actions", include_str!("../../../migrations/sqlite/0025_actions.sql")),
     ("shards", include_str!("../../../migrations/sqlite/0026_shards.sql")),
     ("standings", include_str!("../../../migrations/sqlite/0027_standings.sql")),
+    ("leases", include_str!("../../../migrations/sqlite/0028_leases.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -75,8 +75,7 @@ impl Readers {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<AskedPast, StoreError> {
-        let starts = self.rows.of(monitor);
-        let mut reading = self.readers.begin().await?;
+        let (mut reading, starts) = self.reading_of(monitor).await?;
         let PastCounts { packs, rows } = remembered(&mut reading, (monitor, &starts), from, until).await?;
         let within = |beat: &PastBeat| beat.started_at >= from && beat.started_at < until;
         let mut asks: Vec<AskedLine> = rows.iter().filter(|beat| within(beat)).flat_map(lines).collect();

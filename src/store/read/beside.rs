@@ -39,7 +39,11 @@ impl Readers {
             true => (server::schema::version(&mut connection).await?, server::schema::newest()),
             false => (file::schema::version(&mut connection).await?, file::schema::newest()),
         };
-        if version != newest {
+        let is_ours = match connection.is_postgres() {
+            true => server::schema::is_ours(&mut connection).await?,
+            false => version == newest,
+        };
+        if !is_ours {
             let what = format!("its tables are of version {version}, and `serin run` brings them to {newest}");
             return Err(StoreError::Unreadable(what));
         }

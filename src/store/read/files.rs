@@ -114,6 +114,15 @@ impl Readers {
         kept_lists(&self.readers).await
     }
 
+    /// When each list was kept last, by the source, in microseconds.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(crate) async fn lists_kept_at(&self) -> Result<BTreeMap<String, i64>, StoreError> {
+        let rows = query("SELECT source, kept_at FROM kept_lists").fetch_all(&self.readers).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    }
+
     /// The number of the file that was in force at each of these moments; a moment before the first of them is left out.
     ///
     /// # Errors

@@ -71,8 +71,7 @@ impl Readers {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<(DateTime<Utc>, Stretch)>, StoreError> {
-        let starts = self.rows.of(monitor);
-        let mut reading = self.readers.begin().await?;
+        let (mut reading, starts) = self.reading_of(monitor).await?;
         Ok(hours(&mut reading, (monitor, &starts), from, until).await?.into_iter().collect())
     }
 
@@ -104,8 +103,7 @@ impl Readers {
     ) -> Result<Summary, StoreError> {
         let (days_from, heat_from) = (packs::day_of(since.days), packs::day_of(since.heat));
         let first = days_from.min(heat_from);
-        let starts = self.rows.of(monitor);
-        let mut reading = self.readers.begin().await?;
+        let (mut reading, starts) = self.reading_of(monitor).await?;
         let rolled_until = sealing::rolled_until(&mut reading).await?;
         let rolled = rolled(&mut reading, monitor, first, rolled_until.min(until)).await?;
         // Days that were rolled up before rows knew their hours are still known by their packs.
@@ -150,8 +148,7 @@ impl Readers {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
-        let starts = self.rows.of(monitor);
-        let mut reading = self.readers.begin().await?;
+        let (mut reading, starts) = self.reading_of(monitor).await?;
         let PastCounts { packs, mut rows } = remembered(&mut reading, (monitor, &starts), from, until).await?;
         let mut meanings = Meanings::default();
         let hours = packs.into_iter().map(Pack::read).collect::<Result<Vec<_>, _>>()?;
@@ -173,8 +170,7 @@ impl Readers {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
-        let starts = self.rows.of(monitor);
-        let mut reading = self.readers.begin().await?;
+        let (mut reading, starts) = self.reading_of(monitor).await?;
         let PastCounts { packs, mut rows } = remembered(&mut reading, (monitor, &starts), from, until).await?;
         for pack in packs {
             rows.extend(pack.read()?.beats);

@@ -142,6 +142,17 @@ impl Readers {
         rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp(row, 1)?))).collect()
     }
 
+    /// Those of these monitors that the last file that came into force anywhere declares.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn declared_anywhere(&self, ids: &[MonitorId]) -> Result<HashSet<MonitorId>, StoreError> {
+        let rows = query(concat!("SELECT id FROM monitors WHERE removed_at IS NULL AND id IN ", texts!("$1")));
+        let ids: Vec<&str> = ids.iter().map(MonitorId::as_str).collect();
+        let rows = rows.bind(serde_json::json!(ids).to_string()).fetch_all(&self.readers).await?;
+        rows.iter().map(|row| Ok(MonitorId::new(row.try_get(0)?))).collect()
+    }
+
     /// Those of these addresses at which a server was ever seen to list its tools, under whatever id; see
     /// [`address_hash`](crate::store::write::probe_memory::address_hash).
     ///

@@ -29,7 +29,7 @@ impl Readers {
     ) -> Result<(Vec<SlimStanding>, SeenVersions), StoreError> {
         // The place of a version in the list is the number of its shard.
         let rows = query(concat!(
-            "SELECT s.shard, s.version, s.monitor, s.standing FROM ",
+            "SELECT s.shard, s.version, s.monitor, s.standing, s.node FROM ",
             number_rows!("$1"),
             " AS seen CROSS JOIN standings s WHERE s.shard = seen.key AND s.version > seen.value",
         ));
@@ -39,7 +39,7 @@ impl Readers {
             let (shard, version): (u8, i64) = (row.try_get(0)?, row.try_get(1)?);
             let known = &mut seen.0[usize::from(shard)];
             *known = version.max(*known);
-            match standing_text::read(row.try_get(2)?, row.try_get(3)?) {
+            match standing_text::read((row.try_get(2)?, row.try_get(4)?), row.try_get(3)?) {
                 Ok(standing) => found.push(standing),
                 Err(error) => tracing::warn!(%error, "what another machine published is passed over"),
             }

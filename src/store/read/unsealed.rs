@@ -135,8 +135,26 @@ pub(in crate::store) async fn beats_between(
     Ok(beats.by_monitor)
 }
 
-/// Where the rows stand whose hour is not sealed, or that came late: read once, when a database is opened.
+/// Where a monitor's rows stand on a server, which has an index of them: several machines write them, and each draws pages.
+pub(in crate::store) async fn starts_of(
+    connection: &mut Connection,
+    monitor: &MonitorId,
+) -> Result<Vec<i64>, StoreError> {
+    let sealed_until = sealing::sealed_until(connection, monitor).await?;
+    let rows = query(
+        "SELECT started_at FROM beats WHERE monitor = $1 AND started_at >= $2 \
+         UNION SELECT started_at FROM late_beats WHERE monitor = $1 ORDER BY 1",
+    );
+    let rows = rows.bind(monitor.as_str()).bind(sealed_until.timestamp_micros()).fetch_all(connection).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+/// Where the rows of a file stand whose hour is not sealed, or that came late: read once, when it is opened. A server is asked
+/// where somebody wants to know ([`starts_of`]).
 pub(in crate::store) async fn known_rows(connection: &mut Connection) -> Result<BeatRows, StoreError> {
+    if connection.is_postgres() {
+        return Ok(BeatRows::default());
+    }
     let sealed_until = sealing::sealing(connection).await?.first_sealed;
     let known = BeatRows::default();
     for (statement, is_late, from) in [(STARTS, false, sealed_until.timestamp_micros()), (LATE, true, i64::MIN)] {

@@ -1,8 +1,8 @@
 //! Connections to whichever server takes writes.
 //!
 //! Of the servers of an address one is written to; the others recover what it writes and would take over. Each new connection
-//! asks them in turn, so that a failover needs nobody's hand. All that Serin does stands in one session at a time that holds
-//! a lock of the database: it ends with the connection, so a Serin that was cut off writes nothing any more.
+//! asks them in turn, so that a failover needs nobody's hand. All that a Serin writes stands in one session at a time that has
+//! a lock of the database, in common with other Serins, or alone where everything is moved elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +34,15 @@ const LOCK: i64 = 0x73_6572_696e;
 const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '10s'; \
      SET client_connection_check_interval = '5s'; SET tcp_keepalives_idle = 4; SET tcp_keepalives_interval = 2; \
      SET tcp_keepalives_count = 3; SET tcp_user_timeout = '10s'";
+
+/// Whether others work on a database meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Sharing {
+    /// Each of them watches a part of the fleet.
+    InCommon,
+    /// Everything is moved.
+    Alone,
+}
 
 /// The servers of an address, and which of them was written to last.
 #[derive(Clone)]
@@ -68,14 +77,18 @@ impl Servers {
     /// A connection to the server that takes writes, which has Serin's lock.
     ///
     /// # Errors
-    /// Where none takes any, or another Serin has the lock ([`StoreError::Taken`]).
-    pub(in crate::store) async fn writer(&self) -> Result<PgConnection, StoreError> {
+    /// Where none takes any, or another Serin has the lock alone, or in common where we want it alone ([`StoreError::Taken`]).
+    pub(in crate::store) async fn writer(&self, sharing: Sharing) -> Result<PgConnection, StoreError> {
         let mut connection = self.primary().await?;
         let locked = async {
             // What was committed has to be on disk, whatever somebody set for the role.
             let sure = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
             sqlx::query(sure).fetch_optional(&mut connection).await?;
-            let held = sqlx::query("SELECT pg_try_advisory_lock($1)").bind(LOCK).fetch_one(&mut connection).await?;
+            let lock = match sharing {
+                Sharing::InCommon => "SELECT pg_try_advisory_lock_shared($1)",
+                Sharing::Alone => "SELECT pg_try_advisory_lock($1)",
+            };
+            let held = sqlx::query(lock).bind(LOCK).fetch_one(&mut connection).await?;
             Ok(held.try_get::<bool, _>(0)?)
         };
         if within(CONNECT_MAX, locked).await? {

@@ -1,4 +1,4 @@
-//! A database on a server that is ours: opened, and opened again on whichever takes writes by then.
+//! A database on a server that we share: opened, and opened again on whichever takes writes by then.
 
 use std::time::{Duration, Instant};
 
@@ -6,53 +6,69 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::domain::database_address::{DatabaseAddress, ServerAddress};
-use crate::store::server::connecting::{Servers, goodbye};
+use crate::store::server::connecting::{Servers, Sharing, goodbye};
+use crate::store::server::leases::{self, SessionMark};
 use crate::store::server::schema;
 use crate::store::sql::connection::{Connection, Pool, ServerPool};
 use crate::store::sql::statement::query;
 use crate::store::values::error::{OpenError, StoreError};
+use crate::store::values::lease_turn::{LeaseTurn, NodeNote};
 
-/// Servers, one of which has our lock for as long as the connection lasts.
+/// Servers, one of which knows us for as long as the connection lasts.
 #[derive(Debug)]
 pub(in crate::store) struct ServerHome {
     servers: Servers,
     readers: ServerPool,
-    /// Our mark on it, which the next Serin that works on it writes over.
-    turn: String,
+    sharing: Sharing,
+    /// Our id among those that share it: another one with each start.
+    node: String,
+    session: SessionMark,
+    /// When the connection that writes was made anew; none: it is the first.
+    connected_again: Mutex<Option<Instant>>,
     /// What a new connection was refused for, and when: nobody hammers at a server.
     refused: Mutex<Option<(Instant, StoreError)>>,
 }
 
-/// Takes the next turn on a database, which ends that of whoever had it.
-const TAKE_TURN: &str =
-    "INSERT INTO meta (key, value) VALUES ('turn', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 /// Between two tries to get a connection.
 const PAUSE: Duration = Duration::from_secs(1);
+/// After a connection broke others are given so long to be back, before anybody takes over what is theirs.
+const SETTLED_AFTER: Duration = Duration::from_secs(5);
 
 impl ServerHome {
-    /// Opens a database for us alone, and brings its tables to this version.
+    /// Opens a database, and brings its tables to this version.
     ///
     /// # Errors
-    /// Where another Serin has it, no server takes writes, or the tables are a newer Serin's.
-    pub(in crate::store) async fn open(address: &ServerAddress) -> Result<(Self, Connection, Pool), OpenError> {
+    /// Where another Serin has it as we want it, no server takes writes, or the tables are a newer Serin's.
+    pub(in crate::store) async fn open(
+        address: &ServerAddress,
+        sharing: Sharing,
+    ) -> Result<(Self, Connection, Pool), OpenError> {
         let name = DatabaseAddress::Server(address.clone()).name();
         let failed = |source| OpenError::of(&name, source);
         let servers = Servers::of(address).map_err(failed)?;
-        let mut connection = Connection::Postgres(servers.writer().await.map_err(failed)?);
+        let mut connection = Connection::Postgres(servers.writer(sharing).await.map_err(failed)?);
         let refused = |message| OpenError::Migrate { path: name.clone(), message };
         let migrated = schema::migrate(&mut connection, failed, refused).await;
         let begun = async {
             migrated?;
-            let turn = Uuid::now_v7().to_string();
             limit(&mut connection).await.map_err(failed)?;
-            query(TAKE_TURN).bind(&turn).execute(&mut connection).await.map_err(|error| failed(error.into()))?;
-            Ok(turn)
+            let session = SessionMark::new();
+            session.put(&mut connection).await.map_err(failed)?;
+            Ok(session)
         };
         match begun.await {
-            Ok(turn) => {
+            Ok(session) => {
                 let others = servers.clone();
                 let readers = ServerPool::new(move || others.readers());
-                let home = Self { servers, readers: readers.clone(), turn, refused: Mutex::default() };
+                let home = Self {
+                    servers,
+                    readers: readers.clone(),
+                    sharing,
+                    node: Uuid::now_v7().to_string(),
+                    session,
+                    connected_again: Mutex::default(),
+                    refused: Mutex::default(),
+                };
                 Ok((home, connection, Pool::Postgres(readers)))
             }
             Err(error) => {
@@ -65,12 +81,10 @@ impl ServerHome {
     /// Another connection, after one that broke, and to whichever server takes writes by now.
     ///
     /// # Errors
-    /// Where none does, another Serin has the lock, or one had it since: what we remember is not what stands there then.
+    /// Where none does, or another Serin has the lock alone.
     pub(in crate::store) async fn connect(&self) -> Result<Connection, StoreError> {
         let refused = self.refused.lock().clone();
-        if let Some((at, error)) = refused
-            && (error == StoreError::Superseded || at.elapsed() < PAUSE)
-        {
+        if let Some((_, error)) = refused.filter(|(at, _)| at.elapsed() < PAUSE) {
             return Err(error);
         }
         let connected = self.connect_now().await;
@@ -79,21 +93,38 @@ impl ServerHome {
     }
 
     async fn connect_now(&self) -> Result<Connection, StoreError> {
-        let mut connection = Connection::Postgres(self.servers.writer().await?);
+        let mut connection = Connection::Postgres(self.servers.writer(self.sharing).await?);
         limit(&mut connection).await?;
-        let row = query("SELECT value FROM meta WHERE key = 'turn'").fetch_optional(&mut connection).await?;
-        let turn = row.map(|row| row.try_get::<String>(0)).transpose()?;
-        if turn.as_ref() != Some(&self.turn) {
-            goodbye(connection).await;
-            return Err(StoreError::Superseded);
-        }
+        self.session.put(&mut connection).await?;
+        *self.connected_again.lock() = Some(Instant::now());
         // What reads may hang on a server that is gone, or read what another one wrote later.
         self.readers.renew();
         Ok(connection)
     }
 
-    /// Says goodbye, which gives the lock back at once.
-    pub(in crate::store) async fn leave(self, connection: Connection) {
+    /// Our id among those that share it.
+    pub(in crate::store) fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Says that we live, and moves shards.
+    ///
+    /// # Errors
+    /// Where the server does not answer.
+    pub(in crate::store) async fn lease_turn(
+        &self,
+        connection: &mut Connection,
+        note: &NodeNote,
+    ) -> Result<LeaseTurn, StoreError> {
+        let is_settled = self.connected_again.lock().is_none_or(|at| at.elapsed() > SETTLED_AFTER);
+        leases::turn(connection, (&self.node, self.session, is_settled), note).await
+    }
+
+    /// Says goodbye: what was ours is free at once.
+    pub(in crate::store) async fn leave(self, mut connection: Connection) {
+        if let Err(error) = leases::leave(&mut connection, &self.node).await {
+            tracing::debug!(%error, "what was watched here is free in some seconds");
+        }
         goodbye(connection).await;
     }
 }

@@ -4,4 +4,5 @@
 
 pub(in crate::store) mod connecting;
 pub(in crate::store) mod schema;
+pub(in crate::store) mod leases;
 pub(in crate::store) mod home;

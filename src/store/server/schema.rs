@@ -12,9 +12,15 @@ use crate::store::sql::statement::query;
 use crate::store::values::error::{OpenError, StoreError};
 
 /// Every step from an empty database to this version: the first brings the tables as SQLite's first 27 steps left them. One
-/// that was released is never edited.
-const MIGRATIONS: &[(i64, &str, &str)] =
-    &[(27, "ground", include_str!("../../../migrations/postgres/0027_ground.sql"))];
+/// that was released is never edited. While a Serin of the version before still works on the tables, a newer one may add to
+/// them: such a step has a name that begins with [`EXPANDS`], and what it makes needless is dropped a version later.
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (27, "ground", include_str!("../../../migrations/postgres/0027_ground.sql")),
+    (28, "leases", include_str!("../../../migrations/postgres/0028_leases.sql")),
+];
+
+/// How the name of a step begins that only adds what an older Serin need not know.
+const EXPANDS: &str = "expand";
 
 /// How long new tables and indexes may take.
 const MIGRATION_MAX: Duration = Duration::from_mins(30);
@@ -29,7 +35,7 @@ pub(in crate::store) async fn migrate(
     refused: impl Fn(String) -> OpenError,
 ) -> Result<(), OpenError> {
     // A role that may make no tables may use those that are there.
-    if matches!(version(connection).await, Ok(version) if version == newest()) {
+    if matches!(is_ours(connection).await, Ok(true)) {
         return Ok(());
     }
     let Connection::Postgres(connection) = connection else { return Ok(()) };
@@ -59,6 +65,20 @@ pub(in crate::store) async fn version(connection: &mut Connection) -> Result<i64
     let row =
         query("SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations WHERE success").fetch_one(connection).await?;
     Ok(row.try_get(0)?)
+}
+
+/// Whether this Serin can work with the tables: they are of its version, or a newer one only added to them.
+///
+/// # Errors
+/// Where no Serin made them.
+pub(in crate::store) async fn is_ours(connection: &mut Connection) -> Result<bool, StoreError> {
+    let version = version(connection).await?;
+    if version <= newest() {
+        return Ok(version == newest());
+    }
+    let others = "SELECT COUNT(*) FROM _sqlx_migrations WHERE version > $1 AND NOT starts_with(description, $2)";
+    let others = query(others).bind(newest()).bind(EXPANDS).fetch_one(connection).await?;
+    Ok(others.try_get::<i64>(0)? == 0)
 }
 
 /// The version of the tables that this Serin works with.

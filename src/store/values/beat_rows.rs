@@ -139,13 +139,6 @@ impl BeatRows {
         }
         starts
     }
-
-    /// How many beats of a monitor's hour have a row, as far as is known.
-    pub(in crate::store) fn count(&self, monitor: &MonitorId, hour: DateTime<Utc>) -> usize {
-        let known = self.0.lock();
-        let hour = known.unsealed.0.get(&placed(hour.timestamp_micros()).0);
-        hour.and_then(|monitors| monitors.get(monitor.as_str())).map_or(0, |starts| starts.within.len())
-    }
 }
 
 #[cfg(test)]
@@ -198,13 +191,5 @@ mod tests {
             assert_eq!(known("docs"), expected, "{sentence}");
         }
         assert!(known("never").is_empty(), "of a monitor that never was");
-    }
-
-    #[test]
-    fn beats_of_an_hour_are_counted_by_monitor() {
-        let rows = BeatRows::default();
-        rows.apply(&added(&[("docs", 0, false), ("docs", 60, false), ("docs", 3_600, false), ("other", 0, false)]));
-        assert_eq!(rows.count(&MonitorId::new("docs"), at(0)), 2);
-        assert_eq!(rows.count(&MonitorId::new("never"), at(0)), 0);
     }
 }

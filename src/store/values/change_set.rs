@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{CacheWord, KeptText, Turn, Variant};
 use crate::domain::incident::Incident;
+use crate::domain::lease::Lease;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Stage, ToolsSeen};
 use crate::domain::outcome::{Judged, Verdict};
@@ -28,6 +29,8 @@ pub const LOCAL: &str = "local";
 /// Everything one beat changes. Committed whole or not at all.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeSet {
+    /// Under which lease it was decided; none: whoever asks may.
+    pub lease: Option<Lease>,
     /// The beat itself; none for a change without one (reload, acknowledge).
     pub beat: Option<BeatRow>,
     /// One row for each canary of the beat.
@@ -61,6 +64,13 @@ pub struct ChangeSet {
     pub spent: Vec<(MonitorId, Spent)>,
     /// What was said over the wire, where it is kept.
     pub transcripts: Vec<TranscriptRow>,
+}
+
+impl ChangeSet {
+    /// Nothing yet, decided by whoever has this lease.
+    pub fn under(lease: Lease) -> Self {
+        Self { lease: Some(lease), ..Self::default() }
+    }
 }
 
 /// Whether a due beat showed us anything.

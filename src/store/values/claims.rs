@@ -7,10 +7,13 @@ use chrono::{DateTime, Utc};
 use crate::domain::paging::delivery::{AttemptEnd, DeliveryState};
 use crate::domain::reason::Severity;
 use crate::domain::receiver::AtMost;
+use crate::domain::shard::Shards;
 
 /// What may be claimed in one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Claiming {
+    /// Whose receivers may be told.
+    pub shards: Shards,
     /// Deliveries that may be claimed at once.
     pub limit: usize,
     /// Promises of one receiver at most, those in flight included, where its last try was accepted.

@@ -27,17 +27,14 @@ pub enum StoreError {
     /// The server does not answer, goes down, or takes no writes.
     #[error("the database server cannot be used ({0}); look at the server and at the network between")]
     Unreachable(String),
-    /// Another Serin decides by what the server holds.
+    /// Everything on the server is moved, or others work there while we want to move it.
     #[error(
-        "another serin works on this database; stop that one, or give this one a database of its own (one that was killed \
-         lets go within 10 s)"
+        "another serin works on this database; wait for its end, or stop it (one that was killed lets go within 10 s)"
     )]
     Taken,
-    /// Another Serin worked on what the server holds since we did last.
-    #[error(
-        "another serin has worked on this database since; nothing more is written by this one: end it, or start it again"
-    )]
-    Superseded,
+    /// Another machine watches by now what this was decided for.
+    #[error("another serin watches this monitor by now")]
+    LeaseLost,
     /// The file is no sound database.
     #[error("the database is damaged ({0}); restore it from a backup")]
     Damaged(String),

@@ -24,6 +24,9 @@ struct StandingText<'a> {
     roll_up: Cow<'a, str>,
     since: i64,
     signals: Vec<serde_json::Value>,
+    /// Down, and in doubt.
+    #[serde(default)]
+    as_parent: (bool, bool),
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seen_at: Option<i64>,
     #[serde(default)]
@@ -96,6 +99,7 @@ pub(in crate::store) fn written(published: &SlimStanding) -> String {
         roll_up: published.roll_up.word().into(),
         since: published.since.timestamp_micros(),
         signals: published.signals.iter().filter_map(|view| serde_json::to_value(signal_text(view)).ok()).collect(),
+        as_parent: published.as_parent,
         seen_at: published.seen_at.map(|at| at.timestamp_micros()),
         was_well: published.was_well,
         has_worked: published.has_worked,
@@ -149,12 +153,13 @@ fn hold_text(hold: Hold) -> HoldText {
 }
 
 /// Reads it back.
-pub(in crate::store) fn read(monitor: &str, text: &str) -> Result<SlimStanding, StoreError> {
+pub(in crate::store) fn read((monitor, node): (&str, &str), text: &str) -> Result<SlimStanding, StoreError> {
     let unreadable = |error| StoreError::Unreadable(format!("the standing of {monitor}: {error}"));
     let published: StandingText<'_> = serde_json::from_str(text).map_err(unreadable)?;
     let [right, not_right, finding, found] = published.canaries;
     Ok(SlimStanding {
         id: MonitorId::new(monitor),
+        node: node.to_owned(),
         // One that we do not know is nothing that we know to be well.
         roll_up: RollUp::from_word(&published.roll_up).unwrap_or(RollUp::Unknown),
         since: moment(published.since)?,
@@ -166,6 +171,7 @@ pub(in crate::store) fn read(monitor: &str, text: &str) -> Result<SlimStanding, 
                 known(monitor, text.and_then(|text| signal(monitor, text)))
             })
             .collect(),
+        as_parent: published.as_parent,
         seen_at: published.seen_at.map(moment).transpose()?,
         was_well: published.was_well,
         has_worked: published.has_worked,
@@ -244,9 +250,11 @@ mod tests {
     fn published(signals: Vec<SignalView>, hold: Option<Hold>) -> SlimStanding {
         SlimStanding {
             id: MonitorId::new("docs"),
+            node: "n1".to_owned(),
             roll_up: RollUp::Degraded,
             since: at(1),
             signals,
+            as_parent: (true, false),
             seen_at: Some(at(2)),
             was_well: true,
             has_worked: true,
@@ -298,11 +306,11 @@ mod tests {
             ),
         ];
         for (expected, sentence) in rows {
-            assert_eq!(read("docs", &written(&expected)).unwrap(), expected, "{sentence}");
+            assert_eq!(read(("docs", "n1"), &written(&expected)).unwrap(), expected, "{sentence}");
         }
         let unseen =
             SlimStanding { seen_at: None, coverage: None, p95_ms: None, trouble: None, ..published(vec![], None) };
-        assert_eq!(read("docs", &written(&unseen)).unwrap(), unseen, "one that nobody has looked at yet");
+        assert_eq!(read(("docs", "n1"), &written(&unseen)).unwrap(), unseen, "one that nobody has looked at yet");
     }
 
     #[test]
@@ -311,18 +319,18 @@ mod tests {
             "signals":[{"signal":"moon","phase":"open","level":"calm","since":1},
                 {"signal":"latency"},{"signal":"errors","phase":"open","level":"elevated","since":1,"held_by":"moon","incident":{"id":"i1",
                     "reason":"moonstruck","severity":"page","summary":"","opened_at":1,"since":1}}]}"#;
-        let known = read("docs", newer).unwrap();
+        let known = read(("docs", "n1"), newer).unwrap();
         assert_eq!((known.roll_up, known.hold), (RollUp::Degraded, None), "what is not known is nothing to us");
         let [errors] = &known.signals[..] else { panic!("{:?}", known.signals) };
         let unnamed = (Signal::Errors, Phase::Open, &None, None);
         assert_eq!((errors.signal, errors.phase, &errors.incident, errors.held_by), unnamed);
         let sideways = r#"{"roll_up":"sideways","since":1,"signals":[],"has_worked":true,"first_seen":1}"#;
-        assert_eq!(read("docs", sideways).unwrap().roll_up, RollUp::Unknown);
+        assert_eq!(read(("docs", "n1"), sideways).unwrap().roll_up, RollUp::Unknown);
         for (text, expected) in [
             ("{", "docs"),
             (r#"{"roll_up":"up","since":9223372036854775807,"signals":[],"has_worked":true,"first_seen":1}"#, "922337"),
         ] {
-            let error = read("docs", text).unwrap_err().to_string();
+            let error = read(("docs", "n1"), text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -1,6 +1,5 @@
 //! What loops and people ask of the writer, each one commit.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -9,35 +8,35 @@ use crate::domain::action::Action;
 use crate::domain::api_key::ApiKey;
 use crate::domain::audit::AuditLine;
 use crate::domain::fleet::Fleet;
+use crate::domain::fleet_files::FileWord;
 use crate::domain::fleet_files::FleetFiles;
-use crate::domain::monitor::MonitorId;
+use crate::domain::lease::{Job, Leases};
 use crate::domain::paging::silence::Silence;
+use crate::domain::shard::Shards;
 use crate::live::published::SlimStanding;
 use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
+use crate::store::values::lease_turn::{LeaseTurn, NodeNote};
 use crate::store::write::config_files::KeptList;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::handle::Store;
 use crate::store::write::work::{CommitAnswer, Work};
 
 impl Store {
-    /// Notes the file that came into force, its monitors and canaries, and which are no longer in it.
-    /// `files` are kept as they stood, secrets unresolved. Answers when each monitor was first seen.
+    /// Puts a file in force: notes it, its monitors and canaries, and which are no longer in it. `files` are kept as they stood,
+    /// secrets unresolved. False where other machines have a newer one in force.
     ///
     /// # Errors
     /// Where the database does not answer.
     pub async fn config_loaded(
         &self,
         fleet: &Fleet,
-        files: &FleetFiles,
+        files: (&FleetFiles, FileWord),
         now: DateTime<Utc>,
-    ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+    ) -> Result<bool, StoreError> {
         let note = FleetNote::of(fleet, files, now);
-        match self.ask(Work::Loaded(Box::new(note))).await? {
-            CommitAnswer::FirstSeen(first_seen) => Ok(first_seen),
-            _ => Ok(HashMap::new()),
-        }
+        Ok(matches!(self.ask(Work::Loaded(Box::new(note))).await?, CommitAnswer::Changed(true)))
     }
 
     /// Keeps the text of the list of a source, which a start takes for it; none: the source is declared no more. Packs it here,
@@ -49,7 +48,7 @@ impl Store {
         let source = source.to_owned();
         let list = tokio::task::spawn_blocking(move || KeptList::of(&source, text.as_deref(), now)).await;
         let list = list.map_err(|error| StoreError::Unreadable(format!("packing a list broke down: {error}")))?;
-        self.ask(Work::KeepList(Box::new(list))).await.map(drop)
+        self.ask_as(Job::Discovery, Work::KeepList(Box::new(list))).await.map(drop)
     }
 
     /// Notes who took an open incident, with a line in its timeline; false where it has ended, is taken or is unknown.
@@ -98,12 +97,29 @@ impl Store {
         Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
     }
 
+    /// Says that this machine lives, and moves shards: gives up what others are to have, takes what is nobody's. A file is ours
+    /// whole. `file` stands for what it has in force, and `held` is what it has so far.
+    ///
+    /// # Errors
+    /// Where the database does not answer: nothing has changed hands by us then.
+    pub async fn lease_turn(
+        &self,
+        (name, file, started_at): (&str, &str, DateTime<Utc>),
+        held: &Leases,
+    ) -> Result<LeaseTurn, StoreError> {
+        let note = NodeNote { name: name.to_owned(), file: file.to_owned(), started_at, held: held.clone() };
+        match self.ask(Work::LeaseTurn(Box::new(note))).await? {
+            CommitAnswer::Leases(turn) => Ok(*turn),
+            _ => Err(StoreError::Closed),
+        }
+    }
+
     /// Publishes how monitors stand, for other machines.
     ///
     /// # Errors
     /// Where the database does not answer.
     pub async fn publish_standings(&self, standings: Vec<SlimStanding>) -> Result<(), StoreError> {
-        self.ask(Work::Publish(standings)).await.map(drop)
+        self.ask_for(&Shards::ALL, Work::Publish(standings)).await.map(drop)
     }
 
     /// Remembers a silence; false where too many hold already, or the incident it is to end with is over.
@@ -155,7 +171,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer; nothing is lent out then.
     pub async fn claim(&self, now: DateTime<Utc>, claiming: Claiming) -> Result<Vec<Claim>, StoreError> {
-        match self.ask(Work::Claim { now, claiming: Box::new(claiming) }).await? {
+        match self.ask_for(&Shards::ALL, Work::Claim { now, claiming: Box::new(claiming) }).await? {
             CommitAnswer::Claims(claims) => Ok(claims),
             _ => Ok(Vec::new()),
         }
@@ -227,7 +243,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn know_drills(&self, ids: Vec<String>, now: DateTime<Utc>) -> Result<(), StoreError> {
-        self.ask(Work::KnowDrills { ids, now }).await.map(drop)
+        self.ask_as(Job::Drills, Work::KnowDrills { ids, now }).await.map(drop)
     }
 
     /// Writes down that a drill is told, with its messages and whom they go to, whole or not at all; false where it was told
@@ -236,7 +252,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn begin_drill(&self, run: DrillRun) -> Result<bool, StoreError> {
-        Ok(matches!(self.ask(Work::BeginDrill(Box::new(run))).await?, CommitAnswer::Changed(true)))
+        Ok(matches!(self.ask_as(Job::Drills, Work::BeginDrill(Box::new(run))).await?, CommitAnswer::Changed(true)))
     }
 
     /// Writes down what came of a drill at a receiver, gives up what nobody took and promises the end to those where it
@@ -245,7 +261,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn end_drill(&self, end: DrillEnd) -> Result<Option<DrillOutcome>, StoreError> {
-        match self.ask(Work::EndDrill(Box::new(end))).await? {
+        match self.ask_as(Job::Drills, Work::EndDrill(Box::new(end))).await? {
             CommitAnswer::DrillEnded(outcome) => Ok(outcome),
             _ => Ok(None),
         }
@@ -264,7 +280,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn forget_transcripts(&self, now: DateTime<Utc>, kept: TimeDelta) -> Result<u64, StoreError> {
-        match self.ask(Work::ForgetTranscripts { now, kept }).await? {
+        match self.ask_as(Job::Forgetting, Work::ForgetTranscripts { now, kept }).await? {
             CommitAnswer::Count(count) => Ok(count),
             _ => Ok(0),
         }

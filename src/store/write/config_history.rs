@@ -6,25 +6,22 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::action::{Action, Asked};
 use crate::domain::fleet::Fleet;
-use crate::domain::fleet_files::FleetFiles;
+use crate::domain::fleet_files::{FileWord, FleetFiles};
 use crate::domain::monitor::MonitorId;
+use crate::store::server::leases;
 use crate::store::sql::connection::Connection;
-use crate::store::sql::row::Row;
 use crate::store::sql::rows::Rows;
 use crate::store::sql::statement::query;
 use crate::store::values::change_set::TimelineRow;
-use crate::store::values::column::{new_id, timestamp_from};
+use crate::store::values::column::new_id;
 use crate::store::values::error::StoreError;
 use crate::store::write::actions;
 use crate::store::write::append::Names;
 use crate::store::write::config_files::KeptFiles;
 use crate::store::write::decide::{lapse, timeline};
 
-static MONITORS: Rows = Rows::new(
-    "INSERT INTO monitors (id, first_seen) VALUES ",
-    2,
-    " ON CONFLICT (id) DO UPDATE SET removed_at = NULL RETURNING id, first_seen",
-);
+static MONITORS: Rows =
+    Rows::new("INSERT INTO monitors (id, first_seen) VALUES ", 2, " ON CONFLICT (id) DO UPDATE SET removed_at = NULL");
 static CANARIES: Rows = Rows::new(
     "INSERT INTO canaries (monitor, id, definition_hash, first_seen) VALUES ",
     4,
@@ -36,6 +33,8 @@ static CANARIES: Rows = Rows::new(
 pub(in crate::store) struct FleetNote {
     file: String,
     hash: String,
+    declared: String,
+    word: FileWord,
     commit: Option<String>,
     kept: KeptFiles,
     monitors: Vec<MonitorId>,
@@ -46,7 +45,7 @@ pub(in crate::store) struct FleetNote {
 
 impl FleetNote {
     /// What is remembered of a fleet that these files declare.
-    pub(in crate::store) fn of(fleet: &Fleet, files: &FleetFiles, now: DateTime<Utc>) -> Self {
+    pub(in crate::store) fn of(fleet: &Fleet, (files, word): (&FleetFiles, FileWord), now: DateTime<Utc>) -> Self {
         let canaries = fleet.monitors.iter().flat_map(|monitor| {
             monitor
                 .canaries
@@ -56,6 +55,8 @@ impl FleetNote {
         Self {
             file: fleet.provenance.file.clone(),
             hash: fleet.provenance.hash.clone(),
+            declared: fleet.provenance.declared.clone(),
+            word,
             commit: fleet.provenance.commit.clone(),
             kept: KeptFiles::of(files),
             monitors: fleet.monitors.iter().map(|monitor| monitor.id.clone()).collect(),
@@ -70,8 +71,13 @@ pub(in crate::store) async fn loaded(
     connection: &mut Connection,
     names: &mut Names,
     fleet: &FleetNote,
-) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+) -> Result<bool, StoreError> {
     let now = fleet.now.timestamp_micros();
+    if connection.is_postgres()
+        && !leases::put_in_force(connection, &fleet.declared, fleet.word == FileWord::Start).await?
+    {
+        return Ok(false);
+    }
     let number = names.config(connection, &fleet.hash).await?;
     query("UPDATE config_versions SET \"commit\" = $2, file = $3, loaded_at = $4 WHERE number = $1")
         .bind(number)
@@ -103,37 +109,27 @@ pub(in crate::store) async fn loaded(
             query.bind((*monitor).to_owned()).bind((*id).to_owned()).bind((*hash).to_owned()).bind(now)
         })
         .await?;
-    monitors(connection, fleet, now).await
+    monitors(connection, fleet, now).await?;
+    Ok(true)
 }
 
-/// Notes which monitors came and which went, and gives when each of the fleet was first seen. A list that others keep changes
-/// all day: what stays is not written again.
-async fn monitors(
-    connection: &mut Connection,
-    fleet: &FleetNote,
-    now: i64,
-) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
-    let rows = query("SELECT id, first_seen FROM monitors WHERE removed_at IS NULL");
-    let mut known = first_seen(&rows.fetch_all(&mut *connection).await?)?;
+/// Notes which monitors came and which went. A list that others keep changes all day: what stays is not written again.
+async fn monitors(connection: &mut Connection, fleet: &FleetNote, now: i64) -> Result<(), StoreError> {
+    let rows = query("SELECT id FROM monitors WHERE removed_at IS NULL").fetch_all(&mut *connection).await?;
+    let known = rows.iter().map(|row| Ok(MonitorId::new(row.try_get(0)?)));
+    let known: HashSet<MonitorId> = known.collect::<Result<_, sqlx::Error>>()?;
     let declared: HashSet<&MonitorId> = fleet.monitors.iter().collect();
-    let gone: Vec<MonitorId> = known.keys().filter(|id| !declared.contains(id)).cloned().collect();
-    for id in gone {
+    for id in known.iter().filter(|id| !declared.contains(id)) {
         query("UPDATE monitors SET removed_at = $2 WHERE id = $1")
             .bind(id.as_str())
             .bind(now)
             .execute(&mut *connection)
             .await?;
         query("DELETE FROM standings WHERE monitor = $1").bind(id.as_str()).execute(&mut *connection).await?;
-        known.remove(&id);
     }
-    let new: Vec<&MonitorId> = declared.into_iter().filter(|id| !known.contains_key(*id)).collect();
-    let rows = MONITORS.fetch(connection, &new, |query, id| query.bind(id.as_str().to_owned()).bind(now)).await?;
-    known.extend(first_seen(&rows)?);
-    Ok(known)
-}
-
-fn first_seen(rows: &[Row]) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
-    rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp_from(row.try_get(1)?)?))).collect()
+    let new: Vec<&MonitorId> = declared.into_iter().filter(|id| !known.contains(*id)).collect();
+    MONITORS.run(connection, &new, |query, id| query.bind(id.as_str().to_owned()).bind(now)).await?;
+    Ok(())
 }
 
 /// The hash of each canary that is not removed, by monitor and id.

@@ -9,9 +9,12 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::domain::database_address::DatabaseAddress;
+use crate::domain::lease::{Job, Lease, Leases};
+use crate::domain::shard::Shards;
 use crate::store::file::held::DatabaseLock;
 use crate::store::read::readers::Readers;
 use crate::store::read::unsealed;
+use crate::store::server::connecting::Sharing;
 use crate::store::sql::connection::Connection;
 use crate::store::values::beat_rows::BeatRows;
 use crate::store::values::change_set::ChangeSet;
@@ -45,6 +48,10 @@ pub struct Store {
     known_texts: Arc<KnownTexts>,
     /// When a write last reached the disk.
     written_at: Arc<Mutex<Instant>>,
+    /// Under which leases is written what asks for any; none: whoever asks may.
+    under: Option<Arc<Leases>>,
+    /// Who we are among those that share it.
+    node: Arc<str>,
 }
 
 impl Store {
@@ -54,7 +61,7 @@ impl Store {
     /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
     pub async fn open(address: impl Into<DatabaseAddress>) -> Result<Self, OpenError> {
         let address = address.into();
-        let (home, mut connection, readers) = Home::open(&address).await?;
+        let (home, mut connection, readers) = Home::open(&address, Sharing::InCommon).await?;
         let begun = match begin(&mut connection).await {
             Ok((begun, rows)) => (begun, Readers { readers, rows: Arc::new(rows) }),
             Err(error) => {
@@ -63,7 +70,7 @@ impl Store {
                 return Err(OpenError::of(&address.name(), error));
             }
         };
-        let ((begun, reads), place) = (begun, home.place());
+        let ((begun, reads), place, node) = (begun, home.place(), Arc::from(home.node()));
         let outbox_changed = Arc::new(Notify::new());
         let asked = Arc::new(Notify::new());
         let hurry = Arc::new(Notify::new());
@@ -81,9 +88,21 @@ impl Store {
         let writer = Writer::new(home, connection, (begun, rows), signals);
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
-        let store = Self { jobs, reads, outbox_changed, asked, hurry, gather_us, place, known_texts, written_at };
+        let under = None;
+        let store =
+            Self { jobs, reads, outbox_changed, asked, hurry, gather_us, place, known_texts, written_at, under, node };
         store.gather_for(GATHER_USUAL);
         Ok(store)
+    }
+
+    /// The same database, where all that only whoever watches some shards may do is done under these leases.
+    pub fn under(&self, leases: Arc<Leases>) -> Self {
+        Self { under: Some(leases), ..self.clone() }
+    }
+
+    /// Who we are among those that share it.
+    pub fn node(&self) -> &str {
+        &self.node
     }
 
     /// How long a beat that decided nothing waits until others share its commit. Decisions never wait.
@@ -95,7 +114,7 @@ impl Store {
     pub fn hurry(&self) {
         let (done, _) = oneshot::channel();
         // Where there is no room, the writer is at work.
-        drop(self.jobs.try_send(WriteJob { work: Work::Hurry, done }));
+        drop(self.jobs.try_send(WriteJob { work: Work::Hurry, under: Vec::new(), done }));
         self.hurry.notify_one();
     }
 
@@ -104,7 +123,8 @@ impl Store {
     /// Safe to repeat after an error: beats, incidents, notifications and deliveries are known by their keys.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] where this record alone is refused; any other failure hit the whole commit.
+    /// [`StoreError::Conflict`] or [`StoreError::LeaseLost`] where this record alone is refused; any other failure hit the
+    /// whole commit.
     pub fn commit(
         &self,
         record: impl Into<Box<ChangeSet>>,
@@ -164,9 +184,35 @@ impl Store {
     }
 
     pub(in crate::store) async fn ask(&self, work: Work) -> Result<CommitAnswer, StoreError> {
+        let under = match &work {
+            Work::Record(record) => record.lease.into_iter().collect(),
+            _ => Vec::new(),
+        };
+        self.ask_under(work, under).await
+    }
+
+    /// Asks for what only whoever has a job may do.
+    pub(in crate::store) async fn ask_as(&self, job: Job, work: Work) -> Result<CommitAnswer, StoreError> {
+        self.ask_for(&[job.shard()].into_iter().collect(), work).await
+    }
+
+    /// Asks for what only whoever watches these shards may do.
+    ///
+    /// # Errors
+    /// [`StoreError::LeaseLost`] where somebody else does by now.
+    pub(in crate::store) async fn ask_for(&self, shards: &Shards, work: Work) -> Result<CommitAnswer, StoreError> {
+        let Some(leases) = &self.under else { return self.ask(work).await };
+        let under: Vec<Lease> = leases.among(shards).iter().collect();
+        if under.len() < shards.iter().count() && !work.does_what_it_may() || under.is_empty() {
+            return Err(StoreError::LeaseLost);
+        }
+        self.ask_under(work, under).await
+    }
+
+    async fn ask_under(&self, work: Work, under: Vec<Lease>) -> Result<CommitAnswer, StoreError> {
         let (done, answer) = oneshot::channel();
         let patience = patience(&work);
-        self.jobs.reserve().await.map_err(|_| StoreError::Closed)?.send(WriteJob { work, done });
+        self.jobs.reserve().await.map_err(|_| StoreError::Closed)?.send(WriteJob { work, under, done });
         // Half a queue is company enough: the other half has to last until it is written.
         if patience != Patience::Long || self.jobs.capacity() <= QUEUE_MAX / 2 {
             self.hurry.notify_one();

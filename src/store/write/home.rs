@@ -1,13 +1,22 @@
 //! Where what is written goes: a file, or a server.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::domain::database_address::DatabaseAddress;
+use crate::domain::lease::{Lease, Leases};
+use crate::live::nodes::NodesView;
 use crate::store::file::held::DatabaseLock;
 use crate::store::file::home::FileHome;
+use crate::store::server::connecting::Sharing;
 use crate::store::server::home::ServerHome;
+use crate::store::server::leases;
 use crate::store::sql::connection::{Connection, Pool};
 use crate::store::values::error::{OpenError, StoreError};
+use crate::store::values::lease_turn::{LeaseTurn, NodeNote};
+
+/// The name of whoever has a file.
+pub(in crate::store) const ALONE: &str = "local";
 
 /// Whose database it is for as long as this lives.
 #[derive(Debug)]
@@ -17,17 +26,21 @@ pub(in crate::store) enum Home {
 }
 
 impl Home {
-    /// Opens a database for us alone: the connection that writes, and those that read.
+    /// Opens a database: the connection that writes, and those that read. A file is always ours alone.
     ///
     /// # Errors
     /// Where another Serin has it, or it cannot be used; nothing is left open then.
-    pub(in crate::store) async fn open(address: &DatabaseAddress) -> Result<(Self, Connection, Pool), OpenError> {
+    pub(in crate::store) async fn open(
+        address: &DatabaseAddress,
+        sharing: Sharing,
+    ) -> Result<(Self, Connection, Pool), OpenError> {
         match address {
             DatabaseAddress::File(path) => {
                 FileHome::open(path).await.map(|(home, writer, readers)| (Self::File(home), writer, readers))
             }
             DatabaseAddress::Server(server) => {
-                ServerHome::open(server).await.map(|(home, writer, readers)| (Self::Server(home), writer, readers))
+                let opened = ServerHome::open(server, sharing).await;
+                opened.map(|(home, writer, readers)| (Self::Server(home), writer, readers))
             }
         }
     }
@@ -37,6 +50,44 @@ impl Home {
         match self {
             Self::File(home) => Some(Arc::clone(home.place())),
             Self::Server(_) => None,
+        }
+    }
+
+    /// Who we are among those that share it.
+    pub(in crate::store) fn node(&self) -> &str {
+        match self {
+            Self::File(_) => ALONE,
+            Self::Server(home) => home.node(),
+        }
+    }
+
+    /// Which of these leases still count, kept for the rest of the transaction.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(in crate::store) async fn fence(
+        &self,
+        connection: &mut Connection,
+        leases: HashSet<Lease>,
+    ) -> Result<HashSet<Lease>, sqlx::Error> {
+        match self {
+            Self::Server(home) if !leases.is_empty() => leases::fence(connection, home.node(), &leases).await,
+            _ => Ok(leases),
+        }
+    }
+
+    /// Says that we live, and moves shards; a file is ours.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub(in crate::store) async fn lease_turn(
+        &self,
+        connection: &mut Connection,
+        note: &NodeNote,
+    ) -> Result<LeaseTurn, StoreError> {
+        match self {
+            Self::File(_) => Ok(LeaseTurn { leases: Leases::whole(), nodes: NodesView::default() }),
+            Self::Server(home) => home.lease_turn(connection, note).await,
         }
     }
 

@@ -6,12 +6,14 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 
+use crate::domain::lease::Job;
 use crate::domain::monitor::MonitorId;
-use crate::domain::shard::Shards;
+use crate::domain::shard::{Shard, Shards};
 use crate::store::packed::packs::{self, DAY_HOURS, day_number, slot};
 use crate::store::packed::roll::rolled_up;
 use crate::store::packed::sealing::{self, Sealing};
 use crate::store::read::unsealed::{self, Unsealed};
+use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;
 use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
@@ -46,7 +48,7 @@ impl Store {
         oldest.map(timestamp_from).transpose().map(|oldest| oldest.map(packs::hour_of))
     }
 
-    /// Who of these shards has beats in an hour that have rows, by id, and how many, as far as is known.
+    /// Who of these shards has beats in an hour that have rows, by id, and how many.
     ///
     /// # Errors
     /// Where the database does not answer.
@@ -56,19 +58,18 @@ impl Store {
         hour: DateTime<Utc>,
     ) -> Result<Vec<(MonitorId, usize)>, StoreError> {
         let rows =
-            query("SELECT DISTINCT monitor FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY monitor")
+            query("SELECT monitor, COUNT(*) FROM beats WHERE started_at >= $1 AND started_at < $2 GROUP BY monitor ORDER BY monitor")
                 .bind(hour.timestamp_micros())
                 .bind((hour + packs::HOUR).timestamp_micros())
                 .fetch_all(&self.readers)
                 .await?;
-        let monitors = rows.iter().map(|row| row.try_get(0).map(MonitorId::new));
-        let mut monitors = monitors.collect::<Result<Vec<_>, _>>()?;
-        monitors.retain(|monitor| shards.hold_monitor(monitor));
-        let counted = |monitor: MonitorId| {
-            let beats = self.rows.count(&monitor, hour);
-            (monitor, beats)
+        let counted = |row: &Row| -> Result<_, StoreError> {
+            let beats: i64 = row.try_get(1)?;
+            Ok((MonitorId::new(row.try_get(0)?), usize::try_from(beats).unwrap_or_default()))
         };
-        Ok(monitors.into_iter().map(counted).collect())
+        let mut monitors = rows.iter().map(counted).collect::<Result<Vec<_>, _>>()?;
+        monitors.retain(|(monitor, _)| shards.hold_monitor(monitor));
+        Ok(monitors)
     }
 
     /// From now on beats of these shards from before this moment are late.
@@ -236,7 +237,14 @@ impl Store {
 
     /// Has the writer do a step of maintenance; whether there may be more of it.
     async fn maintenance(&self, maintenance: Maintenance) -> Result<bool, StoreError> {
-        match self.ask(Work::Chore(Box::new(maintenance))).await? {
+        let shards = match &maintenance {
+            Maintenance::Begin { shards, .. }
+            | Maintenance::Sealed { shards, .. }
+            | Maintenance::JoinLate { shards, .. } => *shards,
+            Maintenance::Seal { owned, .. } => owned.iter().map(|owned| Shard::of(owned.monitor.as_str())).collect(),
+            _ => [Job::Forgetting.shard()].into_iter().collect(),
+        };
+        match self.ask_for(&shards, Work::Chore(Box::new(maintenance))).await? {
             CommitAnswer::Changed(more) => Ok(more),
             _ => Ok(false),
         }

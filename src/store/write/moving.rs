@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::TryStreamExt as _;
 
 use crate::domain::database_address::DatabaseAddress;
+use crate::store::server::connecting::Sharing;
 use crate::store::sql::connection::{Connection, Pool};
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::{Statement, assembled, query};
@@ -18,6 +19,8 @@ use crate::store::write::home::Home;
 const ROWS_AT_ONCE: usize = 200;
 /// What a database has of itself as soon as it has tables.
 const GIVEN: [&str; 4] = ["locations", "sealing", "shards", "standing_versions"];
+/// Who works on a database, which is nobody while everything is moved.
+const OF_NODES: [&str; 2] = ["leases", "nodes"];
 /// Notes of the database about itself, of which one is a server's own.
 const NOTES: &str = "meta";
 const TABLES_OF_FILE: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' \
@@ -86,12 +89,12 @@ pub(crate) async fn bring(from: &DatabaseAddress, to: &DatabaseAddress) -> Resul
     if from.file().is_some_and(|path| !path.exists()) {
         return Err(MoveError::Missing(from.to_string()));
     }
-    let (source_home, mut source, source_readers) = Home::open(from).await?;
+    let (source_home, mut source, source_readers) = Home::open(from, Sharing::Alone).await?;
     if source.is_postgres() {
         // A table is one answer, however long it is.
         query("SET statement_timeout = 0").execute(&mut source).await.map_err(StoreError::from)?;
     }
-    let moved = match Home::open(to).await {
+    let moved = match Home::open(to, Sharing::Alone).await {
         Ok((home, mut target, readers)) => {
             let moved = copied(&mut source, &mut target, to).await;
             leave(home, target, &readers).await;
@@ -240,7 +243,9 @@ impl Kind {
 async fn tables(connection: &mut Connection) -> Result<Vec<String>, StoreError> {
     let tables = query(if connection.is_postgres() { TABLES_OF_SERVER } else { TABLES_OF_FILE });
     let rows = tables.fetch_all(connection).await?;
-    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+    let mut tables: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    tables.retain(|table| !OF_NODES.contains(&table.as_str()));
+    Ok(tables)
 }
 
 async fn columns(connection: &mut Connection, table: &str) -> Result<Vec<Column>, StoreError> {
@@ -261,5 +266,5 @@ async fn count(connection: &mut Connection, table: &str) -> Result<u64, StoreErr
 
 /// What a server notes of itself does not come along.
 fn but_own(table: &str) -> &'static str {
-    if table == NOTES { " WHERE key <> 'turn'" } else { "" }
+    if table == NOTES { " WHERE key <> 'file_in_force'" } else { "" }
 }

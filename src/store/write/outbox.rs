@@ -12,6 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use crate::domain::reason::Severity;
+use crate::domain::shard::{Shard, Shards};
 use crate::store::read::firing;
 use crate::store::read::readers::Readers;
 use crate::store::sql::connection::Connection;
@@ -56,42 +57,49 @@ pub struct Outlook {
 }
 
 impl Readers {
-    /// When to look again; receivers that are full and deliveries in flight do not count, for their ends wake us.
+    /// When to look again at what receivers are promised that may be told; receivers that are full and deliveries in flight do not
+    /// count, for their ends wake us.
     ///
     /// # Errors
     /// Where the database does not answer.
     pub async fn outlook(&self, now: DateTime<Utc>, claiming: &Claiming) -> Result<Outlook, StoreError> {
-        let due: Option<i64> = query(concat!(
+        let due = query(concat!(
             waiting_receivers!(),
-            "SELECT MIN((SELECT d.next_at FROM deliveries d WHERE d.receiver = waiting.receiver AND ",
+            "SELECT receiver, (SELECT d.next_at FROM deliveries d WHERE d.receiver = waiting.receiver AND ",
             claimable!(),
-            concat!(" AND d.lease_until <= $1 AND d.id NOT IN ", texts!("$2"), " ORDER BY d.next_at LIMIT 1)) "),
+            concat!(" AND d.lease_until <= $1 AND d.id NOT IN ", texts!("$2"), " ORDER BY d.next_at LIMIT 1) "),
             concat!("FROM waiting WHERE receiver NOT IN ", texts!("$3")),
         ))
         .bind(now.timestamp_micros())
         .bind(claiming.busy_ids())
         .bind(claiming.full_receivers())
-        .fetch_one(&self.readers)
-        .await?
-        .try_get(0)?;
+        .fetch_all(&self.readers)
+        .await?;
         // What a delivery worker that died had claimed.
-        let lent: Option<i64> = query(concat!(
-            "SELECT MIN(lease_until) FROM deliveries WHERE state = 'pending' AND lease_until > 0 AND lease_until > $1 \
+        let lent = query(concat!(
+            "SELECT receiver, MIN(lease_until) FROM deliveries WHERE state = 'pending' AND lease_until > 0 AND lease_until > $1 \
              AND id NOT IN ",
-            texts!("$2")
+            texts!("$2"),
+            " GROUP BY receiver"
         ))
         .bind(now.timestamp_micros())
         .bind(claiming.busy_ids())
-        .fetch_one(&self.readers)
-        .await?
-        .try_get(0)?;
+        .fetch_all(&self.readers)
+        .await?;
+        let mut claim_at: Option<i64> = None;
+        for row in due.iter().chain(&lent) {
+            let receiver: Option<&str> = row.try_get(0)?;
+            if receiver.is_some_and(|receiver| claiming.shards.has(Shard::of_receiver(receiver))) {
+                claim_at = claim_at.into_iter().chain(row.try_get::<Option<i64>>(1)?).min();
+            }
+        }
         let fallback_at: Option<i64> =
             query("SELECT MIN(fallback_at) FROM deliveries WHERE state = 'pending' AND fallback_at IS NOT NULL")
                 .fetch_one(&self.readers)
                 .await?
                 .try_get(0)?;
         Ok(Outlook {
-            claim_at: due.into_iter().chain(lent).min().map(timestamp_from).transpose()?,
+            claim_at: claim_at.map(timestamp_from).transpose()?,
             fallback_at: fallback_at.map(timestamp_from).transpose()?,
         })
     }
@@ -102,7 +110,7 @@ pub(in crate::store) async fn claim(
     connection: &mut Connection,
     by: &str,
     now: DateTime<Utc>,
-    claiming: &Claiming,
+    (claiming, shards): (&Claiming, &Shards),
 ) -> Result<Vec<Claim>, StoreError> {
     let receivers = query(concat!(waiting_receivers!(), "SELECT receiver FROM waiting WHERE receiver IS NOT NULL"))
         .fetch_all(&mut *connection)
@@ -110,6 +118,9 @@ pub(in crate::store) async fn claim(
     let mut due: Vec<(i64, String)> = Vec::new();
     for row in receivers {
         let receiver: &str = row.try_get(0)?;
+        if !shards.and(&claiming.shards).has(Shard::of_receiver(receiver)) {
+            continue;
+        }
         let mut room = claiming.room(receiver);
         if let Some(at_most) = claiming.at_most.get(receiver).filter(|_| room > 0) {
             let in_flight = claiming.in_flight.get(receiver).copied().unwrap_or_default();

@@ -228,7 +228,10 @@ pub(in crate::store) async fn join_late(
             continue;
         }
         let end = (hour + packs::HOUR).timestamp_micros();
-        let mut starts = rows.of(monitor);
+        let mut starts = match connection.is_postgres() {
+            true => unsealed::starts_of(connection, monitor).await?,
+            false => rows.of(monitor),
+        };
         starts.retain(|start| (hour.timestamp_micros()..end).contains(start));
         // The one that was found in the table goes, whatever else is known: there is an end to this.
         if let Err(place) = starts.binary_search(&start) {

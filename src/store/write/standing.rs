@@ -17,15 +17,16 @@ static STANDINGS: Rows = Rows::new(
 );
 
 /// Writes how some monitors stand, each under the next version of its shard: nobody else gives one out until the transaction is
-/// over. One that has left the file meanwhile is left out.
+/// over. One that has left the file meanwhile is left out, and so is one of other shards.
 pub(in crate::store) async fn publish(
     connection: &mut Connection,
     node: &str,
-    standings: &[SlimStanding],
+    (standings, shards): (&[SlimStanding], &Shards),
 ) -> Result<(), sqlx::Error> {
     let of = |standing: &SlimStanding| Shard::of(standing.id.as_str());
     let declared = declared(connection, standings).await?;
-    let standings: Vec<_> = standings.iter().filter(|standing| declared.contains(standing.id.as_str())).collect();
+    let standings = standings.iter().filter(|it| declared.contains(it.id.as_str()) && shards.has(of(it)));
+    let standings: Vec<_> = standings.collect();
     let versions = next_versions(connection, &standings.iter().map(|standing| of(standing)).collect()).await?;
     let versioned = |standing| versions.get(&of(standing).number()).map(|version| (standing, of(standing), *version));
     let rows: Option<Vec<_>> = standings.into_iter().map(versioned).collect();

@@ -1,7 +1,5 @@
 //! What the writer can be asked, what it answers, and how long each may wait for others to share its commit.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::oneshot;
 
@@ -9,7 +7,7 @@ use crate::domain::action::Action;
 use crate::domain::api_key::ApiKey;
 use crate::domain::audit::AuditLine;
 use crate::domain::contract::FIRST_STABLE;
-use crate::domain::monitor::MonitorId;
+use crate::domain::lease::Lease;
 use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::paging::silence::Silence;
@@ -18,6 +16,7 @@ use crate::store::values::change_set::{BeatSeen, ChangeSet};
 use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
 use crate::store::values::error::StoreError;
+use crate::store::values::lease_turn::{LeaseTurn, NodeNote};
 use crate::store::write::config_files::KeptList;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::maintenance::Maintenance;
@@ -97,6 +96,8 @@ pub(in crate::store) enum Work {
     },
     /// How monitors stand, for other machines.
     Publish(Vec<SlimStanding>),
+    /// We live, and shards are moved.
+    LeaseTurn(Box<NodeNote>),
     Loaded(Box<FleetNote>),
     KeepList(Box<KeptList>),
     Chore(Box<Maintenance>),
@@ -119,6 +120,11 @@ impl Work {
         }
     }
 
+    /// Whether it is done as far as leases still count; all else is done under all of its leases or not at all.
+    pub(in crate::store) const fn does_what_it_may(&self) -> bool {
+        matches!(self, Self::Claim { .. } | Self::Publish(_))
+    }
+
     /// Whether whoever watches a monitor has to do something about it.
     pub(in crate::store) const fn asks_somebody(&self) -> bool {
         matches!(self, Self::AskAction(_) | Self::Acknowledge { .. } | Self::GiveBack { .. })
@@ -133,14 +139,16 @@ pub(in crate::store) enum CommitAnswer {
     Count(u64),
     Claims(Vec<Claim>),
     DrillEnded(Option<DrillOutcome>),
-    FirstSeen(HashMap<MonitorId, DateTime<Utc>>),
     Key(Vec<u8>),
+    Leases(Box<LeaseTurn>),
 }
 
-/// Work and whom to answer.
+/// Work, by which leases, and whom to answer.
 #[derive(Debug)]
 pub(in crate::store) struct WriteJob {
     pub(in crate::store) work: Work,
+    /// What has to be watched by us still; nothing: whoever asks may.
+    pub(in crate::store) under: Vec<Lease>,
     pub(in crate::store) done: oneshot::Sender<Result<CommitAnswer, StoreError>>,
 }
 
@@ -183,6 +191,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::domain::monitor::MonitorId;
     use crate::domain::observation::ToolsSeen;
     use crate::domain::signal::{Signal, SignalState};
     use crate::domain::tools::Listing;

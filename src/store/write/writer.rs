@@ -6,11 +6,14 @@
 //!   at once and without a retry: the callers know better than we do what can wait.
 //! - Nothing is remembered across batches but what is on disk, so the next batch heals by itself.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::mpsc;
 
+use crate::domain::lease::Lease;
+use crate::domain::shard::Shards;
 use crate::store::packed::sealing::{self, Begun};
 use crate::store::sql::connection::Connection;
 use crate::store::sql::statement::query;
@@ -26,7 +29,7 @@ use crate::store::write::decide::decide;
 use crate::store::write::drill;
 use crate::store::write::enqueue;
 use crate::store::write::gather::{BATCH_MAX, Signals, gather};
-use crate::store::write::home::Home;
+use crate::store::write::home::{ALONE, Home};
 use crate::store::write::key;
 use crate::store::write::listing;
 use crate::store::write::maintenance::{self, Maintenance};
@@ -37,9 +40,6 @@ use crate::store::write::silence;
 use crate::store::write::standing;
 use crate::store::write::transcript;
 use crate::store::write::work::{CommitAnswer, Work, WriteJob};
-
-/// The node that a file's one Serin is.
-const NODE: &str = "local";
 
 #[derive(Debug)]
 pub(in crate::store) struct Writer {
@@ -63,10 +63,12 @@ pub(in crate::store) struct WriterStart {
 }
 
 impl WriterStart {
-    /// Reads it, and takes back what the Serin before had lent out: the lock on the file says that it is gone.
+    /// Reads it, and takes back what the Serin before had lent out: the lock on a file says that it is gone.
     pub(in crate::store) async fn read(connection: &mut Connection) -> Result<Self, StoreError> {
         let names = Names::new();
-        outbox::take_back(connection, NODE).await?;
+        if !connection.is_postgres() {
+            outbox::take_back(connection, ALONE).await?;
+        }
         Ok(Self { names, begun: Begun::of(&sealing::sealing(connection).await?) })
     }
 
@@ -117,21 +119,18 @@ impl Writer {
     }
 
     async fn batch(&mut self, jobs: impl Iterator<Item = WriteJob>) {
-        let (works, dones): (Vec<Work>, Vec<_>) = jobs.map(|job| (job.work, job.done)).unzip();
+        let (works, dones): (Vec<(Work, Vec<Lease>)>, Vec<_>) =
+            jobs.map(|job| ((job.work, job.under), job.done)).unzip();
         if works.is_empty() {
             return;
         }
-        let told = works.iter().any(Work::changes_outbox);
-        let asked = works.iter().any(Work::asks_somebody);
+        let told = works.iter().any(|(work, _)| work.changes_outbox());
+        let asked = works.iter().any(|(work, _)| work.asks_somebody());
         let answers = match self.transact(works).await {
             Ok(answers) => answers,
             Err(error) => {
                 self.names.forget();
-                // Of a server nobody may know what became of it; a row that is looked for in vain costs nothing.
-                let added = std::mem::take(&mut self.row_changes).added;
-                if matches!(error, StoreError::Unreachable(_)) {
-                    self.rows.apply(&RowChanges { added, ..RowChanges::default() });
-                }
+                self.row_changes = RowChanges::default();
                 if error.wants_new_connection() {
                     self.connection = None;
                 }
@@ -150,7 +149,10 @@ impl Writer {
         }
     }
 
-    async fn transact(&mut self, works: Vec<Work>) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
+    async fn transact(
+        &mut self,
+        works: Vec<(Work, Vec<Lease>)>,
+    ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
@@ -188,20 +190,29 @@ impl Writer {
     async fn write(
         &mut self,
         connection: &mut Connection,
-        works: Vec<Work>,
+        works: Vec<(Work, Vec<Lease>)>,
     ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
-        if self.together(connection, &works).await? {
-            return Ok(works.iter().map(|_| Ok(CommitAnswer::Done)).collect());
+        if let Some(answers) = self.together(connection, &works).await? {
+            return Ok(answers);
         }
         query(connection.begin()).execute(&mut *connection).await?;
+        let still = Self::fence(&self.home, connection, &works).await?;
         let mut answers = Vec::with_capacity(works.len());
         let mut records: Vec<Box<ChangeSet>> = Vec::with_capacity(works.len());
-        for work in works {
+        for (work, under) in works {
+            let may = under.iter().all(|lease| still.contains(lease));
             match work {
-                Work::Record(record) => records.push(record),
+                Work::Record(record) if may => records.push(record),
                 other => {
                     answers.extend(self.records(connection, &std::mem::take(&mut records)).await?);
-                    answers.push(self.other(connection, other).await?);
+                    let shards = match under.is_empty() {
+                        true => Shards::ALL,
+                        false => under.iter().filter(|lease| still.contains(lease)).map(|lease| lease.shard).collect(),
+                    };
+                    answers.push(match may || other.does_what_it_may() {
+                        true => self.other(connection, other, &shards).await?,
+                        false => Err(StoreError::LeaseLost),
+                    });
                 }
             }
         }
@@ -210,21 +221,44 @@ impl Writer {
         Ok(answers)
     }
 
-    /// Writes what is records and nothing else, as most batches are, in as few statements as that takes; false where it is
-    /// not, or where one of them is refused: then nothing was written.
-    async fn together(&mut self, connection: &mut Connection, works: &[Work]) -> Result<bool, StoreError> {
-        let mut records: Vec<&ChangeSet> = Vec::with_capacity(works.len());
-        for work in works {
-            let Work::Record(record) = work else { return Ok(false) };
-            records.push(record);
+    /// Which leases still count that these works name, and do until the transaction is over.
+    async fn fence(
+        home: &Home,
+        connection: &mut Connection,
+        works: &[(Work, Vec<Lease>)],
+    ) -> Result<HashSet<Lease>, sqlx::Error> {
+        home.fence(connection, works.iter().flat_map(|(_, under)| under).copied().collect()).await
+    }
+
+    /// Writes what is records and nothing else, as most batches are, in as few statements as that takes; none where it is
+    /// not, or where one of them contradicts what is stored: then nothing was written.
+    async fn together(
+        &mut self,
+        connection: &mut Connection,
+        works: &[(Work, Vec<Lease>)],
+    ) -> Result<Option<Vec<Result<CommitAnswer, StoreError>>>, StoreError> {
+        if works.iter().any(|(work, _)| !matches!(work, Work::Record(_))) {
+            return Ok(None);
         }
         query(connection.begin()).execute(&mut *connection).await?;
+        let still = Self::fence(&self.home, connection, works).await?;
+        let may = |under: &[Lease]| under.iter().all(|lease| still.contains(lease));
+        let records = works.iter().filter(|(_, under)| may(under));
+        let records: Vec<&ChangeSet> = records
+            .filter_map(|(work, _)| if let Work::Record(record) = work { Some(&**record) } else { None })
+            .collect();
         match self.put(connection, &records).await {
-            Ok(()) => self.commit(connection).await.map(|()| true),
+            Ok(()) => {
+                self.commit(connection).await?;
+                let answer = |(_, under): &(Work, Vec<Lease>)| {
+                    if may(under) { Ok(CommitAnswer::Done) } else { Err(StoreError::LeaseLost) }
+                };
+                Ok(Some(works.iter().map(answer).collect()))
+            }
             Err(error) if is_conflict(&error) => {
                 self.names.forget();
                 query("ROLLBACK").execute(connection).await?;
-                Ok(false)
+                Ok(None)
             }
             Err(error) => Err(error.into()),
         }
@@ -235,10 +269,13 @@ impl Writer {
             // It answers COMMIT with yes where a statement failed, and takes everything back: that is heard here.
             query("SELECT 1").fetch_one(&mut *connection).await?;
         }
-        query("COMMIT").execute(connection).await?;
+        query("COMMIT").execute(&mut *connection).await?;
         *self.signals.written_at.lock() = Instant::now();
         self.names.keep();
-        self.rows.apply(&std::mem::take(&mut self.row_changes));
+        let changes = std::mem::take(&mut self.row_changes);
+        if !connection.is_postgres() {
+            self.rows.apply(&changes);
+        }
         Ok(())
     }
 
@@ -306,10 +343,11 @@ impl Writer {
         &mut self,
         connection: &mut Connection,
         work: Work,
+        shards: &Shards,
     ) -> Result<Result<CommitAnswer, StoreError>, StoreError> {
         let answer = match work {
             Work::Claim { now, claiming } => {
-                CommitAnswer::Claims(outbox::claim(connection, NODE, now, &claiming).await?)
+                CommitAnswer::Claims(outbox::claim(connection, self.home.node(), now, (&claiming, shards)).await?)
             }
             Work::Attempted(attempted) => {
                 outbox::attempted(connection, &attempted).await?;
@@ -376,11 +414,19 @@ impl Writer {
                 CommitAnswer::Changed(maintenance::run(connection, &mut self.names, rows, *maintenance).await?)
             }
             Work::Publish(standings) => {
-                standing::publish(connection, NODE, &standings).await?;
+                standing::publish(connection, self.home.node(), (&standings, shards)).await?;
                 CommitAnswer::Done
             }
+            Work::LeaseTurn(note) => {
+                let turn = self.home.lease_turn(connection, &note).await?;
+                if turn.leases.iter().any(|lease| !note.held.have(lease)) {
+                    // Whoever watched them may have begun to seal an hour.
+                    self.begun.join(&Begun::of(&sealing::sealing(connection).await?));
+                }
+                CommitAnswer::Leases(Box::new(turn))
+            }
             Work::Loaded(fleet) => {
-                CommitAnswer::FirstSeen(config_history::loaded(connection, &mut self.names, &fleet).await?)
+                CommitAnswer::Changed(config_history::loaded(connection, &mut self.names, &fleet).await?)
             }
             Work::KeepList(list) => list.write(connection).await.map(|()| CommitAnswer::Done)?,
             Work::Touch { now } => {

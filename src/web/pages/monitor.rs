@@ -100,6 +100,8 @@ struct MonitorHead {
     word: &'static str,
     since: Timestamp,
     seen: Option<Timestamp>,
+    /// The machine that watches it, where several share the fleet.
+    watched_by: Option<String>,
 }
 
 /// Lines between head and figures, each for people.
@@ -198,7 +200,7 @@ pub(crate) async fn page(
         frame: Frame::new(&state, visit, now, "fleet", view.declared.name.clone())
             .watching(format!("monitor:{}", view.id)),
         id: view.id.to_string(),
-        head: head(&view, now),
+        head: head(&view, state.watched_by(&view.id), now),
         notices: notices(&view, &asked, &fleet, now),
         quiet: quiet(&signals),
         folds: Folds {
@@ -235,7 +237,7 @@ fn quiet(signals: &[SignalLine]) -> String {
     quiet.map(|line| line.signal).collect::<Vec<_>>().join(", ")
 }
 
-fn head(view: &MonitorView, now: DateTime<Utc>) -> MonitorHead {
+fn head(view: &MonitorView, watched_by: Option<String>, now: DateTime<Utc>) -> MonitorHead {
     MonitorHead {
         name: view.declared.name.clone(),
         url: view.declared.url.clone(),
@@ -244,6 +246,7 @@ fn head(view: &MonitorView, now: DateTime<Utc>) -> MonitorHead {
         word: view.roll_up.word(),
         since: Timestamp::new(view.since, now),
         seen: view.last.as_ref().map(|last| Timestamp::new(last.0.started_at, now)),
+        watched_by,
     }
 }
 

@@ -1,0 +1,93 @@
+//! Several machines that share a fleet on a server: whatever becomes of one of them, everything is told once.
+//!
+//! Where the run has no server there is nothing to share: `tests/all.sh` runs this with one.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use serin::cli::demo::inbox::Item;
+use serin_reference::lab::kinds::{Dose, Fault};
+
+use crate::databases;
+use crate::stage::{Stage, reference};
+
+const MONITORS: usize = 8;
+
+/// Monitors of one server, spread over the parts of the fleet.
+fn declared(url: &str) -> String {
+    let canary = "canaries:\n      - { id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }";
+    (0..MONITORS).map(|nth| format!("  - id: m{nth}\n    url: {url}\n    {canary}\n")).collect()
+}
+
+/// How many parts each machine has that lives, as the pages of one say.
+async fn parts(stage: &Stage, pages: &str) -> Vec<u64> {
+    let status = stage.client.get(format!("{pages}/api/v1/status")).bearer_auth(crate::stage::TOKEN).send().await;
+    let body: Value = status.expect("it answers").json().await.expect("JSON");
+    let living = body["machines"].as_array().expect("machines").iter().filter(|machine| machine["is_gone"] == false);
+    living.filter_map(|machine| machine["parts"].as_u64()).collect()
+}
+
+async fn until_shared(stage: &Stage, pages: &str, expected: &[u64]) {
+    let shared = async {
+        while parts(stage, pages).await != expected {
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+    };
+    stage.soon("the fleet is shared anew", shared).await;
+}
+
+/// Waits until so many messages of a kind arrived about all of them together.
+async fn until_told(stage: &Stage, event: &str, count_wanted: usize) {
+    let arrived = |_: &[Item]| {
+        let arrived: usize = (0..MONITORS).map(|nth| count(stage, nth, event)).sum();
+        (arrived >= count_wanted).then_some(())
+    };
+    stage.soon(event, stage.inbox.wait_for(arrived)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_becomes_of_a_machine_everything_is_told_once() {
+    if databases::server().is_none() {
+        return;
+    }
+    let server = reference().await;
+    let mut stage = Stage::start(&declared(&server.mcp_url())).await;
+    let pages = stage.joined().await;
+    until_shared(&stage, &pages, &[128, 128]).await;
+    for nth in 0..MONITORS {
+        stage.well(&format!("m{nth}")).await;
+    }
+    server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
+    until_told(&stage, "incident.opened", MONITORS).await;
+    // It stands still, as a machine that sleeps: the other has all of it, and tells the end.
+    stage.signal("STOP");
+    until_shared(&stage, &pages, &[256]).await;
+    server.faults().off(Fault::EmptyResults);
+    until_told(&stage, "incident.resolved", MONITORS).await;
+    stage.signal("CONT");
+    until_shared(&stage, &pages, &[128, 128]).await;
+    // And once more, with one that is killed while everything is open.
+    server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
+    until_told(&stage, "incident.opened", 2 * MONITORS).await;
+    stage.signal("KILL");
+    until_shared(&stage, &pages, &[256]).await;
+    server.faults().off(Fault::EmptyResults);
+    until_told(&stage, "incident.resolved", 2 * MONITORS).await;
+    for nth in 0..MONITORS {
+        for event in ["incident.opened", "incident.resolved"] {
+            assert_eq!(
+                count(&stage, nth, event),
+                2,
+                "m{nth} {event}, each once: {:#?}",
+                stage.told(&format!("m{nth}"))
+            );
+        }
+    }
+}
+
+/// How many messages of a kind arrived about a monitor: a repeated try has the same id, and counts once.
+fn count(stage: &Stage, nth: usize, event: &str) -> usize {
+    let told = stage.told(&format!("m{nth}"));
+    let ids = told.iter().filter(|message| message.event == event).map(|message| (message.id.clone(), ()));
+    ids.collect::<BTreeMap<_, _>>().len()
+}
