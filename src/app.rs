@@ -179,6 +179,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         quiets,
         parents: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
+        affected: Arc::default(),
     };
     if let Some(aside) = aside {
         tell_of_lost_history(&context, &aside);

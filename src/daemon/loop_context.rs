@@ -1,7 +1,7 @@
 //! What the loops work with, and how they tell of our own trouble with the store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
@@ -12,6 +12,7 @@ use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Fleet;
 use crate::domain::lease::Leases;
+use crate::domain::wording::counted;
 use crate::live::banner::Banner;
 use crate::live::quiets::Quiets;
 use crate::live::state::LiveState;
@@ -41,6 +42,8 @@ pub struct LoopContext {
     pub parents: Arc<ParentAddresses>,
     /// Whether the last write failed.
     pub ailing: Arc<AtomicBool>,
+    /// How many monitors were watched here when writes began to fail.
+    pub affected: Arc<AtomicUsize>,
 }
 
 impl LoopContext {
@@ -55,7 +58,10 @@ impl LoopContext {
             // The record alone is refused: somebody else decides it.
             Some(StoreError::Closed | StoreError::LeaseLost) => {}
             Some(error) => {
-                self.ailing.store(true, Ordering::Relaxed);
+                if !self.ailing.swap(true, Ordering::Relaxed) {
+                    self.affected.store(self.live.watched(), Ordering::Relaxed);
+                }
+                let affected = self.affected.load(Ordering::Relaxed);
                 let out_of_files = matches!(error, StoreError::Io(_) | StoreError::Other(_))
                     && self.alerts.out_of_files("the database", now);
                 // One stretch is one alert, though a full disk may show as several errors in turn.
@@ -67,7 +73,9 @@ impl LoopContext {
                     .find(|kind| InternalAlert::OF_WRITING.contains(kind));
                 let trouble = told.unwrap_or(trouble(error));
                 if told.is_some() || !out_of_files {
-                    self.alerts.raise(trouble, &error.to_string(), now);
+                    // Nobody else will say how much of the fleet it is about.
+                    let of = counted(affected, "monitor is", "monitors are");
+                    self.alerts.raise(trouble, &format!("{error}; {of} not judged until this is over"), now);
                 }
                 let why = if out_of_files { "no file is left to open".to_owned() } else { error.to_string() };
                 if !self.live.banners().iter().any(|banner| banner.kind == DATABASE) {
@@ -113,6 +121,7 @@ impl LoopContext {
             quiets: Arc::default(),
             parents: Arc::default(),
             ailing: Arc::new(AtomicBool::new(false)),
+            affected: Arc::default(),
         }
     }
 }

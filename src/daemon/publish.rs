@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::loop_context::LoopContext;
 use crate::live::published::SlimStanding;
+use crate::store::StoreError;
 
 /// Others know within this, and a commit's time, what changed.
 const EVERY: Duration = Duration::from_secs(1);
@@ -46,7 +47,11 @@ pub(super) async fn publish(context: &LoopContext) {
         return;
     }
     let standings = standings.iter().map(|one| SlimStanding::of(&**one)).collect();
-    if let Err(error) = context.store.publish_standings(standings).await {
+    let published = context.store.publish_standings(standings).await;
+    // Whoever has them by now publishes them.
+    if let Err(error) = published
+        && error != StoreError::LeaseLost
+    {
         tracing::warn!(%error, "how monitors stand could not be published; it is tried again");
         context.live.put_back_unpublished(ids);
     }

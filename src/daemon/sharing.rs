@@ -54,6 +54,7 @@ impl Sharing {
             let note = (&*self.name, &*fleet.provenance.declared, self.started_at);
             match self.context.store.lease_turn(note, &held).await {
                 Ok(turn) => {
+                    self.context.note_write(None, now);
                     if turn.leases != *held {
                         let count = |leases: &Leases| leases.iter().count();
                         let (gained, lost) = (count(&turn.leases.without(&held)), count(&held.without(&turn.leases)));

@@ -130,6 +130,11 @@ impl LiveState {
         self.failing.lock().is_common(monitor, share, declared, now)
     }
 
+    /// How many monitors are watched here.
+    pub fn watched(&self) -> usize {
+        self.standings.read().values().filter(|standing| standing.followed().is_none()).count()
+    }
+
     /// How one monitor stands, undrawn; none where it is not declared.
     pub fn standing(&self, id: &MonitorId) -> Option<Arc<dyn Standing>> {
         self.standings.read().get(id).cloned()

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::domain::database_address::{DatabaseAddress, ServerAddress};
-use crate::store::server::connecting::{Servers, Sharing, goodbye};
+use crate::store::server::connecting::{Servers, Sharing, goodbye, within};
 use crate::store::server::leases::{self, SessionMark};
 use crate::store::server::schema;
 use crate::store::sql::connection::{Connection, Pool, ServerPool};
@@ -29,6 +29,8 @@ pub(in crate::store) struct ServerHome {
     refused: Mutex<Option<(Instant, StoreError)>>,
 }
 
+/// How long giving back what is ours may take at the end.
+const LEAVE_MAX: Duration = Duration::from_secs(3);
 /// Between two tries to get a connection.
 const PAUSE: Duration = Duration::from_secs(1);
 /// After a connection broke others are given so long to be back, before anybody takes over what is theirs.
@@ -122,7 +124,8 @@ impl ServerHome {
 
     /// Says goodbye: what was ours is free at once.
     pub(in crate::store) async fn leave(self, mut connection: Connection) {
-        if let Err(error) = leases::leave(&mut connection, &self.node).await {
+        let left = within(LEAVE_MAX, leases::leave(&mut connection, &self.node));
+        if let Err(error) = left.await {
             tracing::debug!(%error, "what was watched here is free in some seconds");
         }
         goodbye(connection).await;

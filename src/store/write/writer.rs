@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
@@ -41,6 +41,9 @@ use crate::store::write::standing;
 use crate::store::write::transcript;
 use crate::store::write::work::{CommitAnswer, Work, WriteJob};
 
+/// Far more often than what is doomed is dropped (`retain::DOOMED_FOR_US`).
+const ASKED_ANEW_EVERY: Duration = Duration::from_secs(3_600);
+
 #[derive(Debug)]
 pub(in crate::store) struct Writer {
     home: Home,
@@ -53,6 +56,8 @@ pub(in crate::store) struct Writer {
     /// Beats that started before this are late: their shard's hour is being sealed, or is.
     begun: Begun,
     signals: Signals,
+    /// When texts of a server were last asked for anew.
+    asked_anew: Instant,
 }
 
 /// How far an open database is.
@@ -87,7 +92,16 @@ impl Writer {
         signals: Signals,
     ) -> Self {
         let WriterStart { names, begun } = start;
-        Self { home, connection: Some(connection), names, rows, row_changes: RowChanges::default(), begun, signals }
+        Self {
+            home,
+            connection: Some(connection),
+            names,
+            rows,
+            row_changes: RowChanges::default(),
+            begun,
+            signals,
+            asked_anew: Instant::now(),
+        }
     }
 
     /// Writes until it is asked to close, or nobody is left who could ask.
@@ -164,6 +178,11 @@ impl Writer {
             }
         };
         let is_server = connection.is_postgres();
+        if is_server && self.asked_anew.elapsed() > ASKED_ANEW_EVERY {
+            // Another machine may have doomed some of what is remembered here: to be asked for takes the doom away.
+            self.asked_anew = Instant::now();
+            self.names.forget_all();
+        }
         let outcome = self.write(&mut connection, works).await;
         if let Err(error) = &outcome {
             if is_server && error.wants_new_connection() {
