@@ -408,7 +408,8 @@ impl Discovery {
     /// How a monitor stands that is gone from a list since then, unix seconds.
     fn seen(&self, id: &str, gone_since: i64) -> Seen {
         // Nothing is known yet of what was not watched yet.
-        let Some(standing) = self.context.live.standing(&MonitorId::new(id)) else { return Seen::Failing };
+        let standing = self.context.live.standing(&MonitorId::new(id));
+        let Some(standing) = standing.filter(|standing| !standing.is_unheard_of()) else { return Seen::Failing };
         let is_well = || {
             standing.roll_up() == RollUp::Up
                 && standing.figures().seen_at.is_some_and(|seen_at| seen_at.timestamp() > gone_since)
@@ -424,6 +425,7 @@ impl Discovery {
     fn never_worked(&self, known: &Known, for_so_long: TimeDelta, now: DateTime<Utc>) -> Vec<String> {
         let is_so = |id: &&String| {
             let standing = self.context.live.standing(&MonitorId::new(id));
+            let standing = standing.filter(|standing| !standing.is_unheard_of());
             standing.is_some_and(|standing| !standing.has_worked() && now - standing.first_seen() >= for_so_long)
         };
         known.listing.targets.keys().filter(is_so).cloned().collect()

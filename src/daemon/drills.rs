@@ -66,6 +66,7 @@ pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
             false => {
                 // Another machine tells them; should it end, all is found anew.
                 drills = Drills::default();
+                context.alerts.hand_over(InternalAlert::DrillFailed);
                 Ok(())
             }
         };

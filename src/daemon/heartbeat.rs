@@ -112,6 +112,10 @@ async fn ill(context: &LoopContext, now: DateTime<Utc>) -> Option<String> {
     if let Some((kind, _)) = context.alerts.open().into_iter().find(|(kind, _)| ILL.contains(kind)) {
         return Some(kind.slug().to_owned());
     }
+    let unwatched = context.live.nodes().now().unwatched;
+    if unwatched > 0 {
+        return Some(format!("{unwatched} of 256 parts of the fleet are watched by nobody"));
+    }
     let metrics = context.live.metrics();
     if let Some(name) = metrics.silent_loops().first() {
         return Some(format!("the {name} loop takes no turns"));

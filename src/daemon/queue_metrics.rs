@@ -42,6 +42,13 @@ pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
         prove(&context, now).await;
         if context.leases.borrow().have_job(Job::Outbox) {
             outbox(&context, now).await;
+        } else {
+            for kind in [InternalAlert::DeliveryDead, InternalAlert::ReceiverFailing] {
+                context.alerts.hand_over(kind);
+            }
+            context.live.metrics().set_deliveries_pending(0);
+            context.live.metrics().set_receivers_failing(Vec::new());
+            show_banner(&context, DELIVERIES, None, now);
         }
         tokio::select! {
             () = shutdown.cancelled() => {}

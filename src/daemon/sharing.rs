@@ -53,8 +53,9 @@ impl Sharing {
             let (held, fleet) = (self.leases.borrow().clone(), fleets.borrow_and_update().clone());
             let note = (&*self.name, &*fleet.provenance.declared, self.started_at);
             match self.context.store.lease_turn(note, &held).await {
-                Ok(turn) => {
+                Ok(mut turn) => {
                     self.context.note_write(None, now);
+                    turn.nodes.troubles = trouble(&turn.nodes, &fleet.provenance.declared);
                     if turn.leases != *held {
                         let count = |leases: &Leases| leases.iter().count();
                         let (gained, lost) = (count(&turn.leases.without(&held)), count(&held.without(&turn.leases)));
@@ -62,7 +63,7 @@ impl Sharing {
                         self.leases.send_replace(Arc::new(turn.leases));
                     }
                     orphaned = if is_orphaned(&turn.nodes) { orphaned + 1 } else { 0 };
-                    self.show(&turn.nodes, &fleet.provenance.declared, now);
+                    self.show(&turn.nodes.troubles, now);
                     self.context.live.nodes().put(turn.nodes);
                 }
                 Err(StoreError::Closed) => return,
@@ -84,8 +85,8 @@ impl Sharing {
     }
 
     /// Has pages say what is wrong with how the fleet is shared.
-    fn show(&self, nodes: &NodesView, file: &str, now: DateTime<Utc>) {
-        let text = trouble(nodes, file).join("\n");
+    fn show(&self, troubles: &[String], now: DateTime<Utc>) {
+        let text = troubles.join("\n");
         let shown = self.context.live.banners().into_iter().find(|banner| banner.kind == SHARING);
         match shown {
             _ if text.is_empty() => drop(self.context.live.lower(SHARING)),
@@ -111,7 +112,7 @@ fn trouble(nodes: &NodesView, file: &str) -> Vec<String> {
         lines.push(match is_orphaned(nodes) {
             true => "No machine that lives has the file in force; each watches on what it has.".to_owned(),
             false => {
-                "Another file is in force than this machine has: it watches nothing until it has that one.".to_owned()
+                "Another file is in force than this machine has: it watches nothing until it has that one, and pages here show its own.".to_owned()
             }
         });
     }
@@ -141,6 +142,7 @@ mod tests {
             nodes,
             file_in_force: Some("new".to_owned()),
             unwatched: 0,
+            troubles: Vec::new(),
             clock_ahead: TimeDelta::seconds(ahead),
         };
         let rows = [
@@ -148,7 +150,7 @@ mod tests {
             (
                 view(vec![node("a", "old", false), node("b", "new", false)], 0),
                 "old",
-                "Another file is in force than this machine has: it watches nothing until it has that one.",
+                "Another file is in force than this machine has: it watches nothing until it has that one, and pages here show its own.",
                 "an older file",
             ),
             (

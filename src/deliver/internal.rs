@@ -136,6 +136,11 @@ impl InternalAlerts {
         self.shared.woken.notify_one();
     }
 
+    /// Another machine tells of it from now on: neither over nor ours.
+    pub fn hand_over(&self, kind: InternalAlert) {
+        self.state().open.remove(&kind);
+    }
+
     /// It is over; an all-clear goes out to whoever was told. Nothing happens where nothing was wrong.
     pub fn clear(&self, kind: InternalAlert, now: DateTime<Utc>) {
         let mut state = self.state();

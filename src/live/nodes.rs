@@ -37,6 +37,8 @@ pub struct NodesView {
     pub file_in_force: Option<String>,
     /// Parts of the fleet that nobody watches.
     pub unwatched: usize,
+    /// What is wrong with how the fleet is shared, as this machine has it, a line each.
+    pub troubles: Vec<String>,
     /// How far the clock of this machine is ahead of the database's.
     pub clock_ahead: TimeDelta,
 }
@@ -61,10 +63,5 @@ impl NodesView {
     /// Whether others share the fleet just now.
     pub fn are_several(&self) -> bool {
         self.nodes.iter().filter(|node| !node.is_gone).count() > 1
-    }
-
-    /// The name of one; its id where it is not known any more.
-    pub fn name_of<'n>(&'n self, id: &'n str) -> &'n str {
-        self.nodes.iter().find(|node| node.id == id).map_or(id, |node| &node.name)
     }
 }

@@ -36,6 +36,10 @@ pub trait Standing: std::fmt::Debug + Send + Sync {
     fn followed(&self) -> Option<&Followed> {
         None
     }
+    /// Whether another machine watches it that has said nothing of it yet.
+    fn is_unheard_of(&self) -> bool {
+        self.followed().is_some_and(|followed| followed.published.node.is_empty())
+    }
     /// How it stands for those that depend on it; none where that is not known.
     fn as_parent(&self, _now: DateTime<Utc>) -> Option<ParentStand> {
         None

@@ -152,7 +152,8 @@ impl WebState {
         let nodes = self.live.nodes().now();
         let standing = self.live.standing(monitor).filter(|_| nodes.are_several())?;
         let node = standing.followed().map_or(&*nodes.own, |followed| &followed.published.node);
-        Some(nodes.name_of(node).to_owned())
+        let living = nodes.nodes.iter().find(|known| known.id == *node && !known.is_gone);
+        Some(living.map_or("nobody yet", |known| &known.name).to_owned())
     }
 
     /// Monitors as their pages show them, in the same order; what the database does not answer in time is left out.

@@ -191,7 +191,8 @@ pub(crate) async fn show(State(state): State<WebState>) -> Json<Status> {
         None => None,
     };
     let (lately, troubles) = (metrics.lately(Instant::now()), state.alerts.open());
-    let ill = ill(&lately, &troubles, &metrics.silent_loops(), backlog.as_ref());
+    let mut ill = ill(&lately, &troubles, &metrics.silent_loops(), backlog.as_ref());
+    ill.extend(state.live.nodes().now().troubles.iter().cloned());
     let versions = Versions {
         serin: env!("CARGO_PKG_VERSION"),
         sqlite: figures.as_ref().and_then(|figures| figures.sqlite.clone()),

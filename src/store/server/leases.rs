@@ -96,6 +96,7 @@ pub(in crate::store) async fn turn(
     let watched: usize = nodes.iter().filter(|view| !view.is_gone).map(|view| view.shards).sum();
     let nodes = NodesView {
         own: node.to_owned(),
+        troubles: Vec::new(),
         unwatched: Shards::ALL.iter().count().saturating_sub(watched),
         nodes,
         file_in_force,
