@@ -38,7 +38,7 @@ use crate::domain::discovery::listing::{Named, Seen, TARGETS_MAX};
 use crate::domain::discovery::target::Refused;
 use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
-use crate::domain::lease::{Job, Leases};
+use crate::domain::lease::{Job, Lease, Leases};
 use crate::domain::monitor::MonitorId;
 use crate::live::listings::{ListingChange, Listings};
 use crate::live::monitor_view::RollUp;
@@ -53,8 +53,7 @@ const FOLLOWED_EVERY: Duration = Duration::from_secs(2);
 const NAME: &str = "discovery";
 
 /// Waits until reading lists is another machine's to do, or under another lease.
-async fn until_lost(leases: &mut watch::Receiver<Arc<Leases>>) {
-    let lease = leases.borrow_and_update().of(Job::Discovery.shard());
+async fn until_lost(leases: &mut watch::Receiver<Arc<Leases>>, lease: Option<Lease>) {
     let is_lost = |held: &Arc<Leases>| held.of(Job::Discovery.shard()) != lease;
     if leases.wait_for(is_lost).await.is_err() {
         std::future::pending().await
@@ -87,7 +86,7 @@ impl Discovery {
                 let reads = Self { context: self.context.under(&held), ..self.clone() };
                 tokio::select! {
                     () = reads.read_on(&shutdown) => {}
-                    () = until_lost(&mut leases) => {}
+                    () = until_lost(&mut leases, held.of(Job::Discovery.shard())) => {}
                 }
                 followed.clear();
                 continue;

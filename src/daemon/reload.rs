@@ -195,7 +195,10 @@ impl Reload {
 
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.
     async fn accept(&self, source: &ConfigSource, loaded: Loaded, now: DateTime<Utc>) -> bool {
-        let noted = self.context.store.config_loaded(&loaded.fleet, (&source.files(), FileWord::Change), now).await;
+        // A list that another machine read is no word of who edits the file: an older one stays out of force.
+        let is_edited = loaded.fleet.provenance.declared != self.fleet.borrow().provenance.declared;
+        let word = if is_edited { FileWord::Change } else { FileWord::Start };
+        let noted = self.context.store.config_loaded(&loaded.fleet, (&source.files(), word), now).await;
         self.context.note_write(noted.as_ref().err(), now);
         if noted.is_err() {
             return false;
