@@ -1,6 +1,7 @@
 //! The program as a value: bind, know the address, run until shutdown. The only place that spawns loops, which makes it long.
 
 mod beat_threads;
+mod open_files;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,13 +11,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use chrono::{DateTime, Utc};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::app::beat_threads::BeatThreads;
+pub use crate::app::open_files::raised_file_limit;
+use crate::app::open_files::shares;
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::describe::lock;
@@ -31,7 +33,7 @@ use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
 use crate::daemon::sharing::Sharing;
 use crate::daemon::startup::{Start, Started, Waiting};
-use crate::daemon::{drills, follow, heartbeat, janitor, kept_lists, permits, publish, queue_metrics, quiet_loop};
+use crate::daemon::{drills, follow, heartbeat, janitor, kept_lists, publish, queue_metrics, quiet_loop};
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
@@ -57,11 +59,6 @@ use crate::web::state::{self, WebState};
 const ENDING_MAX: Duration = Duration::from_secs(6);
 /// Keys that other machines made are known within this.
 const KEYS_READ_EVERY: Duration = Duration::from_secs(5);
-/// Open files where the system tells no limit.
-const FILES_ASSUMED: u64 = 1024;
-/// Open files beyond which more are of no use to us, so that a hard limit of a billion is not asked for.
-const FILES_WANTED: u64 = 65_536;
-
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = reload::Environment;
 
@@ -376,38 +373,6 @@ fn node_name(port: u16) -> String {
 async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static str {
     run.await;
     name
-}
-
-/// What the limit on open files leaves room for; said in the log and on the pages.
-fn shares(live: &LiveState) -> Shares {
-    let files = raised_file_limit().unwrap_or(FILES_ASSUMED);
-    let shares = permits::sized(files);
-    let Shares { probes, pages, streams } = shares;
-    live.metrics().set_limits(files, probes as u64);
-    tracing::info!(
-        permits = probes,
-        pages,
-        streams,
-        files,
-        "probes and connections to the pages that there may be at once, by the limit on open files"
-    );
-    shares
-}
-
-/// Raises the soft limit on open files to the hard one; the limit then in force, none where the system has none.
-pub fn raised_file_limit() -> Option<u64> {
-    let limit = getrlimit(Resource::Nofile);
-    let (soft, hard) = (limit.current?, limit.maximum.unwrap_or(FILES_WANTED).min(FILES_WANTED));
-    if soft >= hard {
-        return Some(soft);
-    }
-    match setrlimit(Resource::Nofile, Rlimit { current: Some(hard), maximum: limit.maximum }) {
-        Ok(()) => Some(hard),
-        Err(error) => {
-            tracing::warn!(%error, files = soft, "the limit on open files stays as it is");
-            Some(soft)
-        }
-    }
 }
 
 /// Lets the janitor work until it has nothing to do, as at a moment that may have passed: the bench ages a database by it.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need (see tests/install.sh) and runs every one of them. With --postgres, journeys keep what
-# they remember on a server instead of in a file.
+# they remember on a server instead of in a file; SERIN_TEST_MACHINES=2 has two machines share the fleet of each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests/install.sh

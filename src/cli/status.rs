@@ -103,7 +103,7 @@ fn machine(body: &Value) -> String {
     let what = match (body["is_gone"] == true, body["has_file"] == true) {
         (true, _) => "is gone".to_owned(),
         (false, false) => "has another file than the one in force".to_owned(),
-        (false, true) => format!("watches {} of 256 parts", body["parts"]),
+        (false, true) => format!("watches {} of 256 shards", body["shards"]),
     };
     let is_this = if body["is_this"] == true { ", asked here" } else { "" };
     format!("  machine   {} {what}{is_this}", text(&body["name"]))

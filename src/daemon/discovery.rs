@@ -7,6 +7,7 @@
 
 mod asked;
 mod at_most;
+mod following;
 mod in_force;
 mod known;
 mod reading;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +39,6 @@ use crate::domain::discovery::listing::{Named, Seen, TARGETS_MAX};
 use crate::domain::discovery::target::Refused;
 use crate::domain::discovery::{LeftOut, Source};
 use crate::domain::fleet::Fleet;
-use crate::domain::lease::{Job, Lease, Leases};
 use crate::domain::monitor::MonitorId;
 use crate::live::listings::{ListingChange, Listings};
 use crate::live::monitor_view::RollUp;
@@ -47,18 +47,8 @@ use crate::net::document::Documents;
 
 /// The longest it does not look whether something is due.
 const TURN_MAX: Duration = Duration::from_secs(10);
-/// Lists that another machine reads are looked for this often.
-const FOLLOWED_EVERY: Duration = Duration::from_secs(2);
 /// The name under which the loop reports its turns.
 const NAME: &str = "discovery";
-
-/// Waits until reading lists is another machine's to do, or under another lease.
-async fn until_lost(leases: &mut watch::Receiver<Arc<Leases>>, lease: Option<Lease>) {
-    let is_lost = |held: &Arc<Leases>| held.of(Job::Discovery.shard()) != lease;
-    if leases.wait_for(is_lost).await.is_err() {
-        std::future::pending().await
-    }
-}
 
 /// The loop.
 #[derive(Debug, Clone)]
@@ -73,65 +63,7 @@ pub(crate) struct Discovery {
 }
 
 impl Discovery {
-    /// Reads lists while that is this machine's to do, and has them on disk as another one read them while it is not.
-    pub(crate) async fn run(self, shutdown: CancellationToken) {
-        let mut leases = self.context.leases.clone();
-        let mut followed = BTreeMap::new();
-        while !shutdown.is_cancelled() {
-            let held = leases.borrow_and_update().clone();
-            self.context.live.metrics().turn(NAME, Utc::now());
-            // Whoever begins to read them begins with what the one before kept.
-            let is_followed = *held == Leases::whole() || self.follow(&mut followed).await;
-            if held.have_job(Job::Discovery) && is_followed {
-                let reads = Self { context: self.context.under(&held), ..self.clone() };
-                tokio::select! {
-                    () = reads.read_on(&shutdown) => {}
-                    () = until_lost(&mut leases, held.of(Job::Discovery.shard())) => {}
-                }
-                followed.clear();
-                continue;
-            }
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                Ok(()) = leases.changed() => {}
-                () = tokio::time::sleep(FOLLOWED_EVERY) => {}
-            }
-        }
-    }
-
-    /// Has the lists on disk that another machine read since the last look; false where they could not be had.
-    async fn follow(&self, followed: &mut BTreeMap<String, i64>) -> bool {
-        let Ok(kept_at) = self.context.store.lists_kept_at().await else { return false };
-        if kept_at == *followed {
-            return true;
-        }
-        let Ok(lists) = self.context.store.kept_lists().await else { return false };
-        let fleet = self.context.fleet.borrow().clone();
-        let mut is_any_new = false;
-        for (source, text) in lists {
-            let Some(declared) = fleet.discovery.sources.iter().find(|one| one.id == source) else { continue };
-            let (path, text) = (self.path(&fleet, declared), Arc::<str>::from(text));
-            let copy = Arc::clone(&text);
-            self.listings.keeps(&source, &text);
-            let put = tokio::task::spawn_blocking(move || {
-                let is_there = read_bytes(&path, LISTS_BYTES_MAX).is_ok_and(|bytes| bytes == copy.as_bytes());
-                if is_there { Ok(false) } else { put(&path, &copy).map(|()| true) }
-            });
-            match put.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
-                Ok(is_new) => is_any_new |= is_new,
-                Err(error) => {
-                    tracing::warn!(source, %error, "the list that another machine read cannot be kept here");
-                    return false;
-                }
-            }
-        }
-        if is_any_new {
-            self.look.notify_one();
-        }
-        *followed = kept_at;
-        true
-    }
-
+    /// Reads lists, until shutdown.
     async fn read_on(self, shutdown: &CancellationToken) {
         let mut fleets = self.context.fleet.clone();
         let mut all: BTreeMap<String, Known> = BTreeMap::new();

@@ -114,7 +114,7 @@ async fn ill(context: &LoopContext, now: DateTime<Utc>) -> Option<String> {
     }
     let unwatched = context.live.nodes().now().unwatched;
     if unwatched > 0 {
-        return Some(format!("{unwatched} of 256 parts of the fleet are watched by nobody"));
+        return Some(format!("{unwatched} of 256 shards of the fleet are watched by nobody"));
     }
     let metrics = context.live.metrics();
     if let Some(name) = metrics.silent_loops().first() {

@@ -121,8 +121,7 @@ async fn new(
     let ids: Vec<MonitorId> = monitors.iter().map(|monitor| monitor.id.clone()).collect();
     let first_seen = store.first_seens(whose.unwrap_or(Whose::Of(&ids))).await?;
     let new = |monitor: &Arc<Monitor>| {
-        let mut runtime = MonitorRuntime::new(Arc::clone(monitor), now);
-        runtime.lease = leases.of(runtime.lease.shard).unwrap_or(runtime.lease);
+        let mut runtime = MonitorRuntime::under(leases, Arc::clone(monitor), now);
         runtime.history.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
         (monitor.id.clone(), runtime)
     };
@@ -143,12 +142,8 @@ async fn departed(
         return Ok(HashMap::new());
     }
     let elsewhere = store.declared_anywhere(&ids).await?;
-    let left = ids.into_iter().filter(|id| !elsewhere.contains(id)).map(|id| {
-        let mut runtime = MonitorRuntime::new(Arc::new(undeclared(&id)), now);
-        runtime.lease = leases.of(runtime.lease.shard).unwrap_or(runtime.lease);
-        (id, runtime)
-    });
-    Ok(left.collect())
+    let left = ids.into_iter().filter(|id| !elsewhere.contains(id));
+    Ok(left.map(|id| (id.clone(), MonitorRuntime::under(leases, Arc::new(undeclared(&id)), now))).collect())
 }
 
 async fn restored(

@@ -12,7 +12,7 @@ use crate::daemon::kept_probe::KeptProbe;
 use crate::daemon::spending::Spending;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::context::Spread;
-use crate::domain::lease::Lease;
+use crate::domain::lease::{Lease, Leases};
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{CanaryRound, MonitorState};
 use crate::domain::observation::{ConnectivityStep, Observation, Stage, Step, ToolsSeen};
@@ -136,6 +136,12 @@ impl MonitorRuntime {
             edited_unseen: false,
             rolled_up: (RollUp::Unknown, now),
         }
+    }
+
+    /// The same on a machine that has these leases.
+    pub(crate) fn under(leases: &Leases, monitor: Arc<Monitor>, now: DateTime<Utc>) -> Self {
+        let alone = Self::new(monitor, now);
+        Self { lease: leases.of(alone.lease.shard).unwrap_or(alone.lease), ..alone }
     }
 
     /// How it stands, to be put right; what pages are drawn of stays as it was.

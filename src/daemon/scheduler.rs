@@ -23,7 +23,7 @@ use crate::daemon::dues::{Due, DueKind, Dues, after};
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Permits;
 use crate::daemon::runtime::MonitorRuntime;
-use crate::domain::action::{Action, Asked};
+use crate::domain::action::Action;
 use crate::domain::bunching;
 use crate::domain::fleet::Fleet;
 use crate::domain::lease::{Lease, Leases};
@@ -155,7 +155,7 @@ impl Scheduler {
                     // Other routes and parents: others to tell, at other times.
                     self.tell_all();
                 }
-                Ok(()) = leases.changed() => self.match_leases(),
+                Ok(()) = leases.changed() => self.match_fleet(),
                 Ok(()) = quiets.changed() => self.tell_all(),
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
             }
@@ -164,11 +164,7 @@ impl Scheduler {
         self.context.store.hurry();
         while self.slots.values().any(|slot| slot.runtime.is_none()) {
             let Some(back) = self.returns.recv().await else { break };
-            if self.is_of_slot(&back) {
-                self.finish(back);
-            } else {
-                self.let_return_go(back);
-            }
+            self.finish(back);
         }
         // What they opened they close.
         let runtimes = self.slots.values_mut().filter_map(|slot| slot.runtime.as_mut());
@@ -225,8 +221,8 @@ impl Scheduler {
         let Some(mut runtime) = slot.runtime.take() else {
             match kind {
                 BeatKind::Scheduled => {
-                    let declared = Arc::clone(&slot.declared);
-                    self.unmade(declared, wall, BeatSeen::Missed);
+                    let watched = (Arc::clone(&slot.declared), slot.lease);
+                    self.unmade(watched, wall, BeatSeen::Missed);
                 }
                 // The one under way may have started too early to be the last word, so this one waits.
                 BeatKind::Suspect => self.again(id, wall),
@@ -250,8 +246,7 @@ impl Scheduler {
 
     fn take_back(&mut self, back: BeatReturn) {
         if !self.is_of_slot(&back) {
-            // Another machine watches it, or watched it meanwhile.
-            return self.let_return_go(back);
+            return self.finish(back);
         }
         let (id, suspects, given_up) = (back.monitor.clone(), back.after.suspects.clone(), back.after.given_up);
         if back.after.broke_down {
@@ -272,6 +267,10 @@ impl Scheduler {
     }
 
     fn finish(&mut self, back: BeatReturn) {
+        if !self.is_of_slot(&back) {
+            // Another machine watches it, or watched it meanwhile.
+            return self.let_return_go(back);
+        }
         match (back.runtime, self.slots.get_mut(&back.monitor)) {
             (Some(runtime), Some(slot)) => slot.runtime = Some(runtime),
             (None, Some(slot)) if slot.changes.is_empty() => drop(self.slots.remove(&back.monitor)),
@@ -282,41 +281,6 @@ impl Scheduler {
             }
             (_, None) => {}
         }
-    }
-
-    /// Has done what somebody asks for; false where nothing is to be waited for: nobody watches that monitor, or a look is
-    /// about to begin.
-    fn act(&mut self, action: Action) -> bool {
-        let Action { id, monitor, actor, asked, at: _ } = action;
-        let change = match asked {
-            Asked::Recheck => PendingChange::Recheck,
-            Asked::Accept { hash } => PendingChange::Accept { action: id, hash, actor },
-            Asked::Claimed { incident, .. } => PendingChange::Claimed { action: Some(id), incident, actor },
-            // Never handed here: whoever reads lists has it.
-            Asked::ReadList { .. } | Asked::LetGo { .. } => return true,
-        };
-        let waits = !matches!(change, PendingChange::Recheck) && self.slots.contains_key(&monitor);
-        let saw_nothing = |slot: &Slot| slot.runtime.as_ref().is_some_and(|runtime| runtime.listings.last.is_none());
-        if matches!(change, PendingChange::Accept { .. }) && self.slots.get(&monitor).is_some_and(saw_nothing) {
-            // Asked for before a start: what was accepted then has to be seen once more.
-            self.send(&monitor, PendingChange::Recheck);
-        }
-        self.send(&monitor, change);
-        waits
-    }
-
-    /// Takes what somebody asks for.
-    fn take_action(&mut self, action: Action) {
-        let id = action.id.clone();
-        if self.act(action) {
-            return;
-        }
-        let context = self.context.clone();
-        tokio::spawn(async move {
-            let now = Utc::now();
-            let applied = context.store.applied(&id, now).await;
-            context.note_write(applied.as_ref().err(), now);
-        });
     }
 
     /// Plans the first scheduled beat after `from`.
@@ -405,6 +369,7 @@ impl Scheduler {
     }
 }
 
+mod asked;
 mod changed_hands;
 mod declared;
 mod unmade;

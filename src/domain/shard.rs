@@ -47,11 +47,6 @@ impl Shards {
         self.0[usize::from(shard.0)]
     }
 
-    /// Those that are in both.
-    pub fn and(&self, other: &Self) -> Self {
-        self.iter().filter(|shard| other.has(*shard)).collect()
-    }
-
     /// The shard of a number, where it is one of them.
     pub fn find(&self, number: u8) -> Option<Shard> {
         Some(Shard(number)).filter(|shard| self.has(*shard))

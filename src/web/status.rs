@@ -160,8 +160,8 @@ struct MachineBody {
     heard_of_at: DateTime<Utc>,
     /// Whether others watch what was its.
     is_gone: bool,
-    /// Parts of the fleet that it watches, of 256.
-    parts: usize,
+    /// Shards of the fleet that it watches, of 256.
+    shards: usize,
     /// Whether it has the file in force.
     has_file: bool,
 }
@@ -174,7 +174,7 @@ fn machines(nodes: &NodesView) -> Vec<MachineBody> {
         started_at: node.started_at,
         heard_of_at: node.seen_at,
         is_gone: node.is_gone,
-        parts: node.shards,
+        shards: node.shards,
         has_file: nodes.file_in_force.as_ref().is_none_or(|file| *file == node.file),
     };
     nodes.nodes.iter().map(machine).collect()

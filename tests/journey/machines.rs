@@ -13,23 +13,23 @@ use crate::stage::{Stage, reference};
 
 const MONITORS: usize = 8;
 
-/// Monitors of one server, spread over the parts of the fleet.
+/// Monitors of one server, spread over the shards of the fleet.
 fn declared(url: &str) -> String {
     let canary = "canaries:\n      - { id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }";
     (0..MONITORS).map(|nth| format!("  - id: m{nth}\n    url: {url}\n    {canary}\n")).collect()
 }
 
-/// How many parts each machine has that lives, as the pages of one say.
-async fn parts(stage: &Stage, pages: &str) -> Vec<u64> {
+/// How many shards each machine has that lives, as the pages of one say.
+async fn shares(stage: &Stage, pages: &str) -> Vec<u64> {
     let status = stage.client.get(format!("{pages}/api/v1/status")).bearer_auth(crate::stage::TOKEN).send().await;
     let body: Value = status.expect("it answers").json().await.expect("JSON");
     let living = body["machines"].as_array().expect("machines").iter().filter(|machine| machine["is_gone"] == false);
-    living.filter_map(|machine| machine["parts"].as_u64()).collect()
+    living.filter_map(|machine| machine["shards"].as_u64()).collect()
 }
 
 async fn until_shared(stage: &Stage, pages: &str, expected: &[u64]) {
     let shared = async {
-        while parts(stage, pages).await != expected {
+        while shares(stage, pages).await != expected {
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         }
     };

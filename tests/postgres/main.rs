@@ -48,6 +48,11 @@ impl Place {
         Self { folder, name: databases::new_name(), made: tokio::sync::OnceCell::new() }
     }
 
+    /// Whether others may work on it meanwhile.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     /// As a command line names it.
     fn name(&self) -> String {
         format!("{}/{}", server(), self.name)

@@ -33,6 +33,11 @@ impl Place {
         Self { folder: tempfile::tempdir().expect("a folder can be made") }
     }
 
+    /// Whether others may work on it meanwhile.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn path(&self) -> PathBuf {
         self.folder.path().join("serin.db")
     }

@@ -1,6 +1,5 @@
 //! Monitors that another machine watches from now on, and those that it watched until now.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
@@ -9,7 +8,6 @@ use crate::daemon::beat_task::BeatReturn;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::scheduler::declared::{Coming, look_up};
 use crate::domain::monitor::MonitorId;
 use crate::domain::rate_limit::Hold;
 
@@ -17,17 +15,6 @@ use crate::domain::rate_limit::Hold;
 const OVERDUE_WITHIN: Duration = Duration::from_secs(10);
 
 impl Scheduler {
-    /// Other leases are in force: lets go what others watch, and takes up what they watched.
-    pub(super) fn match_leases(&mut self) {
-        let before = Arc::clone(&self.leases);
-        self.match_fleet();
-        let gained = self.leases.without(&before);
-        if gained.iter().next().is_some() {
-            let coming = Coming { monitors: Vec::new(), leases: Arc::clone(&self.leases), gained: Some(gained) };
-            tokio::spawn(look_up(self.context.clone(), coming, self.arrived.clone()));
-        }
-    }
-
     /// Watches a monitor no longer, of which another machine decides. What is under way is written by nobody.
     pub(super) fn let_go(&mut self, id: &MonitorId) {
         let Some(slot) = self.slots.remove(id) else { return };

@@ -23,16 +23,20 @@ use crate::domain::schedule::Rhythm;
 use crate::store::StoreError;
 
 impl Scheduler {
-    /// Brings runtimes into line with the fleet in force; unchanged monitors keep their rhythm.
+    /// Brings runtimes into line with the fleet and the leases in force; unchanged monitors keep their rhythm.
     pub(super) fn match_fleet(&mut self) {
-        self.fleet = Arc::clone(&self.context.fleet.borrow());
+        let before = std::mem::replace(&mut self.fleet, Arc::clone(&self.context.fleet.borrow()));
+        let is_new = !Arc::ptr_eq(&before, &self.fleet);
         let fleet = Arc::clone(&self.fleet);
         self.window = batch_window::width(bunching::rate(&fleet));
         self.gather();
         self.children = children(&fleet);
         let rhythms = bunching::rhythms(&fleet);
         let leases = Arc::clone(&self.context.leases.borrow());
-        self.leases = Arc::clone(&leases);
+        let held = std::mem::replace(&mut self.leases, Arc::clone(&leases));
+        // Of what was watched elsewhere until now something may be open that no file declares any more; by another file, of
+        // what was taken over by the one before.
+        let gained = if is_new && *leases != Leases::whole() { Leases::clone(&leases) } else { leases.without(&held) };
         let mut coming = Vec::new();
         for monitor in &fleet.monitors {
             let rhythm = rhythms[&monitor.id];
@@ -49,6 +53,9 @@ impl Scheduler {
             }
         }
         self.look_up(coming);
+        if gained.iter().next().is_some() {
+            self.begin_look_up(Vec::new(), Some(gained));
+        }
         let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
         let gone: Vec<MonitorId> = self.slots.keys().filter(|id| !declared.contains(id)).cloned().collect();
         for id in gone {
@@ -69,9 +76,13 @@ impl Scheduler {
     pub(super) fn look_up(&mut self, mut monitors: Vec<Arc<Monitor>>) {
         monitors.retain(|monitor| self.coming.insert(monitor.id.clone()));
         if !monitors.is_empty() {
-            let coming = Coming { monitors, leases: Arc::clone(&self.leases), gained: None };
-            tokio::spawn(look_up(self.context.clone(), coming, self.arrived.clone()));
+            self.begin_look_up(monitors, None);
         }
+    }
+
+    fn begin_look_up(&self, monitors: Vec<Arc<Monitor>>, gained: Option<Leases>) {
+        let coming = Coming { monitors, leases: Arc::clone(&self.leases), gained };
+        tokio::spawn(look_up(self.context.clone(), coming, self.arrived.clone()));
     }
 
     /// Takes up what was looked up, whatever became of the file meanwhile.
@@ -88,6 +99,10 @@ impl Scheduler {
                 // It was read before it changed hands once more.
                 let again = declared.get(&id).filter(|_| self.leases.of_monitor(&id).is_some());
                 self.look_up(again.into_iter().map(|monitor| Arc::clone(monitor)).collect());
+                continue;
+            }
+            if self.slots.contains_key(&id) {
+                // It came by another way meanwhile, and has gone on since.
                 continue;
             }
             self.add(runtime, rhythms.get(&id).copied().unwrap_or_else(|| Rhythm::alone(&id, every)));
@@ -127,11 +142,11 @@ impl Scheduler {
 }
 
 /// What is to be watched from now on.
-pub(super) struct Coming {
-    pub(super) monitors: Vec<Arc<Monitor>>,
-    pub(super) leases: Arc<Leases>,
+struct Coming {
+    monitors: Vec<Arc<Monitor>>,
+    leases: Arc<Leases>,
     /// Of which monitors are ended that are declared no more: their incidents may be open still.
-    pub(super) gained: Option<Leases>,
+    gained: Option<Leases>,
 }
 
 impl Coming {
@@ -149,17 +164,12 @@ impl Coming {
 
     /// As if nobody had ever looked at them.
     fn strangers(&self, now: DateTime<Utc>) -> Vec<MonitorRuntime> {
-        let stranger = |monitor: &Arc<Monitor>| {
-            let mut runtime = MonitorRuntime::new(Arc::clone(monitor), now);
-            runtime.lease = self.leases.of(runtime.lease.shard).unwrap_or(runtime.lease);
-            runtime
-        };
-        self.monitors.iter().map(stranger).collect()
+        self.monitors.iter().map(|monitor| MonitorRuntime::under(&self.leases, Arc::clone(monitor), now)).collect()
     }
 }
 
 /// Looks monitors up in the database, as often as it takes: one that was taken for a stranger would tell nobody of its outage.
-pub(super) async fn look_up(context: LoopContext, coming: Coming, arrived: mpsc::UnboundedSender<Vec<MonitorRuntime>>) {
+async fn look_up(context: LoopContext, coming: Coming, arrived: mpsc::UnboundedSender<Vec<MonitorRuntime>>) {
     let monitors = &coming.monitors;
     loop {
         let now = Utc::now();

@@ -1,6 +1,7 @@
 use super::*;
 use crate::daemon::rows::beat_row;
 use crate::daemon::watch::BeatResult;
+use crate::domain::action::Asked;
 use crate::domain::classify::classify;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Outcome, Verdict};

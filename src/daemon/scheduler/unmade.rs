@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::scheduler::Scheduler;
 use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::lease::Lease;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::domain::rate_limit::Hold;
@@ -38,11 +39,11 @@ impl Scheduler {
     /// A beat for which there was no place, or no longer one: nothing is lost but a scheduled one.
     pub(super) fn skip_without_permit(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
         let Some(slot) = self.slots.get(id) else { return };
-        let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
+        let (watched, now) = ((Arc::clone(&slot.declared), slot.lease), Utc::now());
         self.crowded_at = Some(Instant::now());
         self.context.alerts.raise(InternalAlert::LoopLate, CROWDED, now);
         match kind {
-            BeatKind::Scheduled => self.unmade(declared, wall, BeatSeen::Missed),
+            BeatKind::Scheduled => self.unmade(watched, wall, BeatSeen::Missed),
             BeatKind::Suspect => self.again(id, wall),
             _ => {}
         }
@@ -56,16 +57,16 @@ impl Scheduler {
                 self.dues.suspect(id, slot.suspects, until, Utc::now());
             }
             (BeatKind::Scheduled, Hold::Quiet { .. } | Hold::Spent { .. }) => {
-                self.unmade(Arc::clone(&slot.declared), wall, BeatSeen::Held);
+                self.unmade((Arc::clone(&slot.declared), slot.lease), wall, BeatSeen::Held);
             }
             _ => {}
         }
     }
 
     /// Notes a scheduled beat that did not take place, and why.
-    pub(super) fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: BeatSeen) {
+    pub(super) fn unmade(&self, watched: (Arc<Monitor>, Lease), wall: DateTime<Utc>, why: BeatSeen) {
         let hash = self.fleet.provenance.hash.clone();
-        tokio::spawn(miss(self.context.clone(), monitor, wall, hash, why));
+        tokio::spawn(miss(self.context.clone(), watched, wall, hash, why));
     }
 
     /// Puts a suspect beat that could not start off for a moment; a newer plan or a good beat drops it.
@@ -79,7 +80,7 @@ impl Scheduler {
 /// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
 async fn miss(
     context: LoopContext,
-    monitor: Arc<Monitor>,
+    (monitor, lease): (Arc<Monitor>, Lease),
     scheduled_at: DateTime<Utc>,
     config_hash: String,
     why: BeatSeen,
@@ -91,8 +92,7 @@ async fn miss(
     let in_maintenance = context.quiets.book().maintenance_until(&monitor, scheduled_at).is_some();
     let row =
         BeatRow { lock_hash, in_maintenance, ..BeatRow::unmade(monitor.id.clone(), scheduled_at, why, config_hash) };
-    let lease = context.leases.borrow().of_monitor(&monitor.id);
-    let noted = context.store.commit(ChangeSet { lease, beat: Some(row), ..ChangeSet::default() });
+    let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::under(lease) });
     match tokio::time::timeout(MISS_MAX, noted).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted"),

@@ -37,11 +37,11 @@ const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET loc
 
 /// Whether others work on a database meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum Sharing {
+pub(in crate::store) enum LockMode {
     /// Each of them watches a part of the fleet.
-    InCommon,
+    Shared,
     /// Everything is moved.
-    Alone,
+    Exclusive,
 }
 
 /// The servers of an address, and which of them was written to last.
@@ -78,15 +78,15 @@ impl Servers {
     ///
     /// # Errors
     /// Where none takes any, or another Serin has the lock alone, or in common where we want it alone ([`StoreError::Taken`]).
-    pub(in crate::store) async fn writer(&self, sharing: Sharing) -> Result<PgConnection, StoreError> {
+    pub(in crate::store) async fn writer(&self, mode: LockMode) -> Result<PgConnection, StoreError> {
         let mut connection = self.primary().await?;
         let locked = async {
             // What was committed has to be on disk, whatever somebody set for the role.
             let sure = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')";
             sqlx::query(sure).fetch_optional(&mut connection).await?;
-            let lock = match sharing {
-                Sharing::InCommon => "SELECT pg_try_advisory_lock_shared($1)",
-                Sharing::Alone => "SELECT pg_try_advisory_lock($1)",
+            let lock = match mode {
+                LockMode::Shared => "SELECT pg_try_advisory_lock_shared($1)",
+                LockMode::Exclusive => "SELECT pg_try_advisory_lock($1)",
             };
             let held = sqlx::query(lock).bind(LOCK).fetch_one(&mut connection).await?;
             Ok(held.try_get::<bool, _>(0)?)

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::domain::database_address::{DatabaseAddress, ServerAddress};
-use crate::store::server::connecting::{Servers, Sharing, goodbye, within};
+use crate::store::server::connecting::{LockMode, Servers, goodbye, within};
 use crate::store::server::leases::{self, SessionMark};
 use crate::store::server::schema;
 use crate::store::sql::connection::{Connection, Pool, ServerPool};
@@ -19,7 +19,7 @@ use crate::store::values::lease_turn::{LeaseTurn, NodeNote};
 pub(in crate::store) struct ServerHome {
     servers: Servers,
     readers: ServerPool,
-    sharing: Sharing,
+    mode: LockMode,
     /// Our id among those that share it: another one with each start.
     node: String,
     session: SessionMark,
@@ -43,12 +43,12 @@ impl ServerHome {
     /// Where another Serin has it as we want it, no server takes writes, or the tables are a newer Serin's.
     pub(in crate::store) async fn open(
         address: &ServerAddress,
-        sharing: Sharing,
+        mode: LockMode,
     ) -> Result<(Self, Connection, Pool), OpenError> {
         let name = DatabaseAddress::Server(address.clone()).name();
         let failed = |source| OpenError::of(&name, source);
         let servers = Servers::of(address).map_err(failed)?;
-        let mut connection = Connection::Postgres(servers.writer(sharing).await.map_err(failed)?);
+        let mut connection = Connection::Postgres(servers.writer(mode).await.map_err(failed)?);
         let refused = |message| OpenError::Migrate { path: name.clone(), message };
         let migrated = schema::migrate(&mut connection, failed, refused).await;
         let begun = async {
@@ -65,7 +65,7 @@ impl ServerHome {
                 let home = Self {
                     servers,
                     readers: readers.clone(),
-                    sharing,
+                    mode,
                     node: Uuid::now_v7().to_string(),
                     session,
                     connected_again: Mutex::default(),
@@ -95,7 +95,7 @@ impl ServerHome {
     }
 
     async fn connect_now(&self) -> Result<Connection, StoreError> {
-        let mut connection = Connection::Postgres(self.servers.writer(self.sharing).await?);
+        let mut connection = Connection::Postgres(self.servers.writer(self.mode).await?);
         limit(&mut connection).await?;
         self.session.put(&mut connection).await?;
         *self.connected_again.lock() = Some(Instant::now());

@@ -13,7 +13,7 @@ use crate::domain::lease::{Holding, Lease, Leases, Move, Node, next_move};
 use crate::domain::shard::{Shard, Shards};
 use crate::live::nodes::{NodeView, NodesView};
 use crate::store::sql::connection::Connection;
-use crate::store::sql::dialect::{number_rows, numbers, texts};
+use crate::store::sql::dialect::{number_rows, numbers};
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;
 use crate::store::values::change_set::LOCAL;
@@ -83,10 +83,6 @@ pub(in crate::store) async fn turn(
     let known = nodes.iter().map(|it| Node { id: it.id.clone(), has_file: has_file(it), is_gone: it.is_gone });
     let next = next_move(node, &note.held, &known.collect::<Vec<_>>(), &holdings);
     let leases = moved(connection, node, (&note.held, &holdings), &next).await?;
-    if !next.take.is_empty() {
-        let living: Vec<&str> = nodes.iter().filter(|view| !view.is_gone).map(|view| &*view.id).collect();
-        take_back(connection, &living).await?;
-    }
     let others = holdings.iter().filter(|it| leases.of(it.shard).is_none());
     let whose: Vec<&str> = others.filter_map(|holding| holding.node.as_deref()).collect();
     for view in &mut nodes {
@@ -237,16 +233,6 @@ async fn moved(
         leases.extend(rows.iter().map(lease).collect::<Result<Vec<_>, _>>()?);
     }
     Ok(leases.into_iter().collect())
-}
-
-/// What those who are gone had claimed of the outbox is anybody's again.
-async fn take_back(connection: &mut Connection, living: &[&str]) -> Result<(), StoreError> {
-    let theirs = query(concat!(
-        "UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE state = 'pending' AND lease_until > 0 AND lease_by NOT IN ",
-        texts!("$1")
-    ));
-    theirs.bind(serde_json::json!(living).to_string()).execute(connection).await?;
-    Ok(())
 }
 
 /// Leaves in order: what was a machine's is nobody's at once.

@@ -14,7 +14,7 @@ use crate::domain::shard::Shards;
 use crate::store::file::held::DatabaseLock;
 use crate::store::read::readers::Readers;
 use crate::store::read::unsealed;
-use crate::store::server::connecting::Sharing;
+use crate::store::server::connecting::LockMode;
 use crate::store::sql::connection::Connection;
 use crate::store::values::beat_rows::BeatRows;
 use crate::store::values::change_set::ChangeSet;
@@ -61,7 +61,7 @@ impl Store {
     /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
     pub async fn open(address: impl Into<DatabaseAddress>) -> Result<Self, OpenError> {
         let address = address.into();
-        let (home, mut connection, readers) = Home::open(&address, Sharing::InCommon).await?;
+        let (home, mut connection, readers) = Home::open(&address, LockMode::Shared).await?;
         let begun = match begin(&mut connection).await {
             Ok((begun, rows)) => (begun, Readers { readers, rows: Arc::new(rows) }),
             Err(error) => {

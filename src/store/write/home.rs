@@ -8,7 +8,7 @@ use crate::domain::lease::{Lease, Leases};
 use crate::live::nodes::NodesView;
 use crate::store::file::held::DatabaseLock;
 use crate::store::file::home::FileHome;
-use crate::store::server::connecting::Sharing;
+use crate::store::server::connecting::LockMode;
 use crate::store::server::home::ServerHome;
 use crate::store::server::leases;
 use crate::store::sql::connection::{Connection, Pool};
@@ -32,14 +32,14 @@ impl Home {
     /// Where another Serin has it, or it cannot be used; nothing is left open then.
     pub(in crate::store) async fn open(
         address: &DatabaseAddress,
-        sharing: Sharing,
+        mode: LockMode,
     ) -> Result<(Self, Connection, Pool), OpenError> {
         match address {
             DatabaseAddress::File(path) => {
                 FileHome::open(path).await.map(|(home, writer, readers)| (Self::File(home), writer, readers))
             }
             DatabaseAddress::Server(server) => {
-                let opened = ServerHome::open(server, sharing).await;
+                let opened = ServerHome::open(server, mode).await;
                 opened.map(|(home, writer, readers)| (Self::Server(home), writer, readers))
             }
         }

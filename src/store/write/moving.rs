@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::TryStreamExt as _;
 
 use crate::domain::database_address::DatabaseAddress;
-use crate::store::server::connecting::Sharing;
+use crate::store::server::connecting::LockMode;
 use crate::store::sql::connection::{Connection, Pool};
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::{Statement, assembled, query};
@@ -89,12 +89,12 @@ pub(crate) async fn bring(from: &DatabaseAddress, to: &DatabaseAddress) -> Resul
     if from.file().is_some_and(|path| !path.exists()) {
         return Err(MoveError::Missing(from.to_string()));
     }
-    let (source_home, mut source, source_readers) = Home::open(from, Sharing::Alone).await?;
+    let (source_home, mut source, source_readers) = Home::open(from, LockMode::Exclusive).await?;
     if source.is_postgres() {
         // A table is one answer, however long it is.
         query("SET statement_timeout = 0").execute(&mut source).await.map_err(StoreError::from)?;
     }
-    let moved = match Home::open(to, Sharing::Alone).await {
+    let moved = match Home::open(to, LockMode::Exclusive).await {
         Ok((home, mut target, readers)) => {
             let moved = copied(&mut source, &mut target, to).await;
             leave(home, target, &readers).await;

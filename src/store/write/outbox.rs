@@ -118,7 +118,7 @@ pub(in crate::store) async fn claim(
     let mut due: Vec<(i64, String)> = Vec::new();
     for row in receivers {
         let receiver: &str = row.try_get(0)?;
-        if !shards.and(&claiming.shards).has(Shard::of_receiver(receiver)) {
+        if !shards.has(Shard::of_receiver(receiver)) {
             continue;
         }
         let mut room = claiming.room(receiver);
