@@ -18,6 +18,16 @@ use crate::live::monitor_view::{
 use crate::live::standing::Standing;
 
 impl MonitorView {
+    /// When it was last seen: by the last probe, or where that was another machine's, or before a start, by the latest beat
+    /// that showed anything.
+    pub fn seen_at(&self) -> Option<DateTime<Utc>> {
+        self.last.as_ref().map(|last| last.0.started_at).or_else(|| self.marked_at())
+    }
+
+    fn marked_at(&self) -> Option<DateTime<Utc>> {
+        self.strip.iter().rev().find(|mark| mark.verdict != Verdict::Unknown).map(|mark| mark.at)
+    }
+
     /// Signals that are over their limit and open nothing yet.
     pub fn waiting(&self) -> impl Iterator<Item = Signal> {
         self.signals.iter().filter(|view| view.phase == Phase::Pending).map(|view| view.signal)
@@ -60,9 +70,8 @@ impl Standing for MonitorView {
 
     fn figures(&self) -> FiguresGlance<'_> {
         let of = |canary: &CanaryView| Some((canary.kind, canary.verdict.as_deref()? == "right"));
-        let seen = self.strip.iter().rev().find(|mark| mark.verdict != Verdict::Unknown);
         FiguresGlance {
-            seen_at: seen.map(|mark| mark.at),
+            seen_at: self.marked_at(),
             canaries: self.canaries.iter().filter_map(of).collect(),
             coverage: self.day.coverage,
             tools_tokens: self.tools.as_ref().and_then(|tools| tools.seen.tokens),

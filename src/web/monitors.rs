@@ -278,7 +278,7 @@ fn state_body(view: &MonitorView, maintenance_until: Option<DateTime<Utc>>) -> S
         waiting: view.waiting().map(Signal::slug).collect(),
         since: view.since,
         maintenance_until,
-        seen_at: last.map(|seen| seen.started_at),
+        seen_at: view.seen_at(),
         era: last.and_then(|seen| seen.era).map(|era| era.slug()),
     }
 }

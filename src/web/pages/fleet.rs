@@ -368,7 +368,7 @@ fn row(
 ) -> FleetRow {
     let has_canaries = !view.canaries.is_empty();
     let drawn = |past: &Past| Bars::new(past, has_canaries);
-    let seen = view.last.as_ref().map(|last| last.0.started_at);
+    let seen = view.seen_at();
     let old = seen.is_none_or(|at| (now - at).to_std().is_ok_and(|age| age > view.declared.every * OLD_INTERVALS));
     let CanaryScore { right, asked, .. } = view.canary_score;
     let label = |(key, value): (&String, &String)| {

@@ -245,7 +245,7 @@ fn head(view: &MonitorView, watched_by: Option<String>, now: DateTime<Utc>) -> M
         glyph: glyph::of_roll_up(view.roll_up),
         word: view.roll_up.word(),
         since: Timestamp::new(view.since, now),
-        seen: view.last.as_ref().map(|last| Timestamp::new(last.0.started_at, now)),
+        seen: view.seen_at().map(|at| Timestamp::new(at, now)),
         watched_by,
     }
 }
