@@ -115,8 +115,10 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let (mut source, mut loaded) = configuration(&options)?;
     let (address, listener) = listening(loaded.settings.listen, &source.name).await?;
     let (fleet_in_force, fleets) = watch::channel(Arc::new(loaded.fleet.clone()));
-    let (alerts, live, sender) =
-        (InternalAlerts::new(), Arc::new(LiveState::default()), Arc::new(ChannelSender::new()?));
+    let is_shared = loaded.settings.database.as_ref().is_some_and(|database| database.file().is_none());
+    let (name, started_at) = (node_name(address.port()), Utc::now());
+    let alerts = if is_shared { InternalAlerts::of_machine(&name) } else { InternalAlerts::new() };
+    let (live, sender) = (Arc::new(LiveState::default()), Arc::new(ChannelSender::new()?));
     let Shares { probes, pages, streams } = shares(&live);
     let limits = Limits {
         connections: pages,
@@ -124,7 +126,6 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         trusted_proxies: loaded.settings.trusted_proxies.clone(),
         ..Limits::default()
     };
-    let (name, started_at) = (node_name(address.port()), Utc::now());
     let mut tasks = JoinSet::new();
     // The delivery worker outlives the scheduler, so that what the last beats decided still goes out.
     let worker_stop = CancellationToken::new();
@@ -161,7 +162,6 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         tasks.join_all().await;
         anyhow::bail!("it was told to stop while it waited for the database");
     };
-    let is_shared = loaded.settings.database.as_ref().is_some_and(|database| database.file().is_none());
     let (leases_in_force, leases) = watch::channel(Arc::new(leases));
     let quiets = Arc::new(Quiets::default());
     let silences = quiet_loop::begin(&quiets, &store, &fleet, Utc::now()).await.context("silences cannot be read")?;

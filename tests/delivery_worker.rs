@@ -12,7 +12,7 @@ use chrono::Utc;
 use serin::daemon::delivery_worker::DeliveryWorker;
 use serin::deliver::ack_link::AckLinks;
 use serin::deliver::channel::ChannelSender;
-use serin::domain::fleet::Fleet;
+use serin::domain::fleet::{Fleet, Provenance};
 use serin::domain::incident::Incident;
 use serin::domain::monitor::MonitorId;
 use serin::domain::network::Network;
@@ -298,6 +298,27 @@ async fn a_receiver_that_left_the_file_is_stood_in_for() {
     assert_eq!(post.next(1).await, ["admin n2"], "without one, those who hear of our own trouble do");
     let lines = post.end().await;
     assert!(lines.contains(&"gone n1 dead after 1".to_owned()), "the attempt is noted: {lines:?}");
+}
+
+#[tokio::test]
+async fn a_machine_with_an_older_file_gives_up_nothing_that_the_one_in_force_may_know() {
+    let mut post = Post::new(&["mail"], &[]).await;
+    let path = post.folder.path().join("serin.db");
+    let mut aside = SqliteConnectOptions::new().filename(&path).connect().await.expect("another connection");
+    let put = "INSERT INTO meta (key, value) VALUES ('file_in_force', 'newer')";
+    sqlx::query(put).execute(&mut aside).await.expect("another machine's file comes into force");
+    aside.close().await.expect("closed");
+    post.say(vec![page("n1", "i1", 1, &[("new", Some("mail"))])]).await;
+    let tried = async {
+        while post.store.deliveries(&DeliveryFilter::default()).await.expect("the ledger")[0].attempts == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    soon("a try", tried).await;
+    let newer = Provenance { declared: "newer".to_owned(), ..Provenance::default() };
+    post.fleet.send_replace(Arc::new(Fleet { provenance: newer, ..fleet(post.address, &["mail", "new"]) }));
+    assert_eq!(post.next(1).await, ["new n1"], "who knows it by the newer file hears of it");
+    assert_eq!(post.end().await, ["new n1 sent after 2"], "and nobody stood in");
 }
 
 #[tokio::test]

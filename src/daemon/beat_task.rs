@@ -19,6 +19,7 @@ use crate::domain::lease::Lease;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::store::StoreError;
+use crate::store::values::change_set::ChangeSet;
 
 /// Pause before a change that the store refused is tried again.
 pub(super) const CHANGE_GAP: Duration = Duration::from_secs(1);
@@ -104,6 +105,8 @@ pub(super) async fn apply_change(
     let (monitor, lease) = (runtime.monitor.id.clone(), runtime.lease);
     let done = AssertUnwindSafe(until_taken(&context, &mut runtime, &change)).catch_unwind().await;
     let broke_down = done.is_err();
+    // Whoever watches it by now ends what it has open; here it is let go of.
+    let is_taken = done.is_ok_and(|is_taken| is_taken);
     if broke_down {
         context.alerts.raise(
             InternalAlert::LoopStopped,
@@ -112,24 +115,29 @@ pub(super) async fn apply_change(
         );
     }
     // One whose removal broke down stays, with what it has open, until the next match of the fleet.
-    let runtime = (broke_down || !matches!(change, PendingChange::Remove)).then_some(runtime);
+    let runtime = (!is_taken || !matches!(change, PendingChange::Remove)).then_some(runtime);
     drop(back.send(BeatReturn { monitor, lease, runtime, after: BeatResult { broke_down, ..BeatResult::default() } }));
 }
 
 /// Notes that what somebody asked for is over, also where there was nothing to do.
 async fn over(
     context: &LoopContext,
-    action: Option<&str>,
+    (action, lease): (Option<&str>, Lease),
     done: Result<bool, StoreError>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     match (done?, action) {
-        (false, Some(action)) => context.store.applied(action, now).await,
+        (false, Some(action)) => {
+            let applied = Some((action.to_owned(), now));
+            context.store.commit(ChangeSet { applied, ..ChangeSet::under(lease) }).await
+        }
         _ => Ok(()),
     }
 }
 
-pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRuntime, change: &PendingChange) {
+/// Whether the store took it: false where another machine watches the monitor by now, or Serin ends.
+pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRuntime, change: &PendingChange) -> bool {
+    let lease = runtime.lease;
     loop {
         let now = Utc::now();
         let done = match change {
@@ -141,19 +149,20 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
             PendingChange::Remove => changes::remove(context, runtime, now).await,
             PendingChange::Claimed { action, incident, actor } => {
                 let claimed = changes::claimed(context, runtime, (incident, actor), action.as_deref(), now).await;
-                over(context, action.as_deref(), claimed, now).await
+                over(context, (action.as_deref(), lease), claimed, now).await
             }
             // It waits until it is handed on again: what is to be accepted has to be seen once more.
             PendingChange::Accept { .. } if runtime.listings.last.is_none() => Ok(()),
             PendingChange::Accept { action, hash, actor } => {
                 let accepted = accept_baseline::accept(context, runtime, (hash, actor), action, now).await;
-                over(context, Some(action), accepted, now).await
+                over(context, (Some(action), lease), accepted, now).await
             }
             PendingChange::Tell => changes::tell(context, runtime, now).await,
             PendingChange::Recheck => Ok(()),
         };
         match done {
-            Err(StoreError::Closed | StoreError::LeaseLost) | Ok(()) => return,
+            Ok(()) => return true,
+            Err(StoreError::Closed | StoreError::LeaseLost) => return false,
             Err(error) => {
                 context.note_write(Some(&error), now);
                 tracing::warn!(monitor = %runtime.monitor.id, %error, "a change cannot be remembered yet; it is tried again");

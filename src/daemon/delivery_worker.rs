@@ -181,10 +181,7 @@ impl DeliveryWorker {
                 };
                 self.sender.attempt_while(&permit, &fleet, receiver, message, started_at).await
             }
-            None => {
-                let why = format!("receiver '{}' is no longer declared", claim.receiver);
-                Attempt { end: AttemptEnd::Refused { why }, external_ref: None }
-            }
+            None => Attempt { end: self.unknown(&claim.receiver, &fleet).await, external_ref: None },
         };
         if permit.was_withheld() {
             self.hand_back(&claim).await;
@@ -201,6 +198,19 @@ impl DeliveryWorker {
         let attempted = Attempted { deliveries, lease: claim.lease, started_at, ended_at, end, external_ref, next };
         self.record(attempted, shutdown).await;
         Some(is_accepted)
+    }
+
+    /// What becomes of a message to a receiver that the file does not declare: where another file is in force by now, whoever
+    /// has that one may know it, and comes to it next.
+    async fn unknown(&self, receiver: &str, fleet: &Fleet) -> AttemptEnd {
+        let in_force = self.store.file_in_force().await;
+        match in_force.is_ok_and(|file| file.is_none_or(|file| file == fleet.provenance.declared)) {
+            true => AttemptEnd::Refused { why: format!("receiver '{receiver}' is no longer declared") },
+            false => AttemptEnd::Failed {
+                why: format!("receiver '{receiver}' is not in the file of this machine, which is not the one in force"),
+                retry_after: None,
+            },
+        }
     }
 
     /// What a receiver gets: the message's id, and its bytes. Of several it is one message, the same at each try.
@@ -279,7 +289,7 @@ fn decide(
         let is_news = !claim.replayed && (given_up || unheard || refused);
         if is_news { stand_ins(&claim.receiver, fallback, fleet, receiver) } else { Vec::new() }
     });
-    if given_up || (receiver.is_none() && tried.iter().all(|one| !one.stand_ins.is_empty())) {
+    if given_up || (refused && receiver.is_none() && tried.iter().all(|one| !one.stand_ins.is_empty())) {
         return (NextAttempt::Dead, tried);
     }
     (NextAttempt::Retry(now + jittered_gap(claim.tries + 1, age, retry_after, random)), tried)

@@ -4,7 +4,8 @@
 //! - It tells of nothing new: what is posted is what the receiver was told last, read from the database each time, so that
 //!   a start goes on where the last one ended.
 //! - Nothing fires after its end was sent. The end is written before it is told, and both this loop and the delivery worker
-//!   post in the receiver's turn, in which this loop reads first.
+//!   post in the receiver's turn, in which this loop reads first. Where another machine tells a receiver by now, or may, what
+//!   was read is not posted any more.
 //! - A post that fails is made again at the next look: an alert outlasts several.
 
 use std::collections::HashSet;
@@ -15,8 +16,10 @@ use chrono::Utc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::clock::lived;
 use crate::deliver::attempt::Frozen;
 use crate::deliver::channel::ChannelSender;
+use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::Fleet;
 use crate::domain::lease::Leases;
 use crate::domain::paging::delivery::AttemptEnd;
@@ -26,6 +29,10 @@ use crate::store::{Store, StoreError};
 
 /// How often what fires is posted again: ten times before an alert would end.
 const POST_EVERY: Duration = Duration::from_secs(30);
+
+/// How old what was read may be when it is posted. A machine that stood still in between posts nothing: another one may have
+/// told of the end since.
+const READ_AGE_MAX: Duration = Duration::from_secs(4);
 
 /// The loop.
 #[derive(Debug)]
@@ -81,6 +88,10 @@ impl FiringAlerts {
     /// Posts what one receiver knows to be open.
     async fn post(&self, fleet: &Fleet, receiver: &Receiver) -> Result<AttemptEnd, StoreError> {
         let turn = self.sender.turn(receiver).await;
+        let (began, leases, shard) = (lived(), self.leases.clone(), Shard::of_receiver(&receiver.name));
+        let permit = WritePermit::while_holds(move || {
+            lived().saturating_sub(began) <= READ_AGE_MAX && leases.borrow().of(shard).is_some()
+        });
         let rows = self.store.firing(&receiver.name).await?;
         let firing: Vec<Frozen<'_>> = rows
             .iter()
@@ -92,6 +103,6 @@ impl FiringAlerts {
                 replayed: false,
             })
             .collect();
-        Ok(self.sender.fire_again(&turn, fleet, receiver, &firing, Utc::now()).await)
+        Ok(self.sender.fire_again((&turn, &permit), fleet, receiver, &firing, Utc::now()).await)
     }
 }

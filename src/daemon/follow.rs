@@ -106,6 +106,9 @@ impl Following {
         if self.declared.is_empty() {
             return Ok(());
         }
+        if live.take_stale() {
+            self.seen = SeenVersions::default();
+        }
         let (found, seen) = store.standings_since(self.seen.clone()).await?;
         for published in found {
             // One that our file does not have yet is found once it does.

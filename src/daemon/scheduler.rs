@@ -71,6 +71,8 @@ pub(crate) struct Scheduler {
     wanted: HashSet<MonitorId>,
     /// Monitors by what they depend on.
     children: HashMap<MonitorId, Vec<MonitorId>>,
+    /// What of that is watched by other machines, and down.
+    down_elsewhere: HashSet<MonitorId>,
 }
 
 /// A monitor's place: at home, or lent to the beat or change under way.
@@ -120,6 +122,7 @@ impl Scheduler {
             plans: 0,
             wanted: HashSet::new(),
             children: HashMap::new(),
+            down_elsewhere: HashSet::new(),
         };
         let rhythms = bunching::rhythms(&scheduler.fleet);
         for runtime in runtimes {
@@ -134,6 +137,7 @@ impl Scheduler {
     pub(crate) async fn run(mut self, mut actions: mpsc::Receiver<Action>, shutdown: CancellationToken) {
         let (mut fleets, mut quiets) = (self.context.fleet.clone(), self.context.quiets.changes());
         let mut leases = self.context.leases.clone();
+        let live = Arc::clone(&self.context.live);
         self.match_fleet();
         self.catch_up();
         self.tell_all();
@@ -157,6 +161,7 @@ impl Scheduler {
                 }
                 Ok(()) = leases.changed() => self.match_fleet(),
                 Ok(()) = quiets.changed() => self.tell_all(),
+                () = live.turned_elsewhere() => self.look_elsewhere(),
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
             }
         }

@@ -136,10 +136,10 @@ impl ChannelSender {
     }
 
     /// Has alerts of an Alertmanager fire on: each is the last message of an incident that is open. Whoever calls it has
-    /// read them in the same turn, so that none of them ended meanwhile.
+    /// read them in the same turn, so that none of them ended meanwhile, and permits no post that comes long after.
     pub async fn fire_again(
         &self,
-        _turn: &ReceiverTurn,
+        (_turn, permit): (&ReceiverTurn, &WritePermit),
         fleet: &Fleet,
         receiver: &Receiver,
         firing: &[Frozen<'_>],
@@ -148,7 +148,6 @@ impl ChannelSender {
         let Channel::Alertmanager { url } = &receiver.channel else {
             return AttemptEnd::Refused { why: format!("receiver '{}' is no Alertmanager", receiver.name) };
         };
-        let permit = WritePermit::always();
         // One that is refused must not let the others run out.
         let mut first = AttemptEnd::Accepted;
         for some in firing.chunks(ALERTS_MAX) {
@@ -159,16 +158,8 @@ impl ChannelSender {
                 .map(|(message, known_by)| (message, alertmanager::labels(message, &receiver.name, *known_by)));
             let body = alertmanager::body(alerts, None, now).to_string();
             let to = PostTo::Below(alertmanager::PATH);
-            let post = Post {
-                id: "",
-                body: &body,
-                at: now,
-                proof: Proof::Address,
-                to,
-                permit: &permit,
-                form: None,
-                replayed: false,
-            };
+            let post =
+                Post { id: "", body: &body, at: now, proof: Proof::Address, to, permit, form: None, replayed: false };
             let end = self.hooks.send(&fleet.allow_private, url, post).await;
             if first == AttemptEnd::Accepted {
                 first = end;

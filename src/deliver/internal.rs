@@ -68,6 +68,8 @@ pub struct InternalAlerts {
 
 #[derive(Debug, Default)]
 struct AlertsShared {
+    /// The name of this machine among those that share a fleet; empty where it is alone.
+    machine: String,
     state: Mutex<AlertState>,
     woken: Notify,
 }
@@ -96,6 +98,11 @@ impl InternalAlerts {
     /// An empty set; clones share it.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same on a machine of this name, which shares a fleet with others: its troubles are told apart from theirs.
+    pub fn of_machine(machine: &str) -> Self {
+        Self { shared: Arc::new(AlertsShared { machine: machine.to_owned(), ..AlertsShared::default() }) }
     }
 
     /// There is trouble. May be said as often as it is seen: one alert goes out, and a reminder now and then.
@@ -229,7 +236,7 @@ impl InternalAlerts {
             std::mem::take(&mut state.said)
         };
         for said in said {
-            let message = message_of(&said, &fleet);
+            let message = message_of(&said, &self.shared.machine, &fleet);
             let also: BTreeSet<String> = said.open.about.values().flatten().cloned().collect();
             queues.hear_too(said.kind, also);
             queues.add(said.kind, said.what, &message, &fleet, said.at);
@@ -303,20 +310,24 @@ fn sending(
     })
 }
 
-/// The public message: the same contract, without a monitor and without an incident.
-fn message_of(said: &LastSaid, fleet: &Fleet) -> Message {
+/// The public message: the same contract, without a monitor and without an incident. `machine`: whose trouble it is, where
+/// there are several.
+fn message_of(said: &LastSaid, machine: &str, fleet: &Fleet) -> Message {
     let kind = said.kind;
+    let machine = Some(machine).filter(|machine| !machine.is_empty() && kind.is_of_machine());
+    let serin = machine.map_or_else(|| "Serin itself".to_owned(), |machine| format!("Serin itself, on {machine}"));
     let summary = match said.what {
-        QueuedKind::Alert => format!("Serin itself: {}", kind.meaning()),
-        QueuedKind::Reminder => format!("Serin itself, still: {}", kind.meaning()),
-        QueuedKind::Over => format!("Serin itself: {} is over", kind.slug()),
+        QueuedKind::Alert => format!("{serin}: {}", kind.meaning()),
+        QueuedKind::Reminder => format!("{serin}, still: {}", kind.meaning()),
+        QueuedKind::Over => format!("{serin}: {} is over", kind.slug()),
     };
-    let mut evidence = vec![
-        ("trouble".to_owned(), kind.slug().to_owned()),
+    let mut evidence = vec![("trouble".to_owned(), kind.slug().to_owned())];
+    evidence.extend(machine.map(|machine| ("machine".to_owned(), machine.to_owned())));
+    evidence.extend([
         ("since".to_owned(), timestamp(said.open.since)),
         ("times_seen".to_owned(), said.open.times.to_string()),
         ("detail".to_owned(), said.open.detail.clone()),
-    ];
+    ]);
     if said.what == QueuedKind::Over {
         evidence.push(("over_at".to_owned(), timestamp(said.at)));
     }

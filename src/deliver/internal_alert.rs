@@ -80,6 +80,21 @@ impl InternalAlert {
         self == Self::DatabaseMoved || Self::OF_WRITING.contains(&self)
     }
 
+    /// Whether it is the trouble of one machine, where several share a fleet. All else is told by whichever looks after it, and
+    /// by another one once that has ended.
+    pub const fn is_of_machine(self) -> bool {
+        !matches!(
+            self,
+            Self::DeliveryDead
+                | Self::ReceiverFailing
+                | Self::DrillFailed
+                | Self::ListHeld
+                | Self::ListUnread
+                | Self::ListUnwatched
+                | Self::NeverWorked
+        )
+    }
+
     /// The word in message and log.
     pub const fn slug(self) -> &'static str {
         match self {

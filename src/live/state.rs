@@ -6,11 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use chrono::{DateTime, Utc};
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
@@ -50,6 +50,10 @@ pub struct LiveState {
     unpublished: Mutex<Option<HashSet<MonitorId>>>,
     /// Which monitors are down or about to be, to know many that go down together.
     failing: Mutex<Failing>,
+    /// One that another machine watches went down, or is back.
+    turned_elsewhere: Notify,
+    /// What another machine published may be hidden behind what was seen here last.
+    stale: AtomicBool,
 }
 
 impl Default for LiveState {
@@ -61,6 +65,8 @@ impl Default for LiveState {
             nodes: Nodes::default(),
             unpublished: Mutex::default(),
             failing: Mutex::default(),
+            turned_elsewhere: Notify::new(),
+            stale: AtomicBool::new(false),
             news: AtomicU64::new(0),
             changes: broadcast::channel(CHANGES_MAX).0,
         }
@@ -73,6 +79,7 @@ impl LiveState {
         let id = standing.id().clone();
         self.note_failing(&standing);
         let is_followed = standing.followed().is_some();
+        let is_down = is_followed && is_down(&standing);
         let standing: Arc<dyn Standing> = Arc::new(standing);
         // What stood before is let go of behind the lock.
         let roll_up = standing.roll_up();
@@ -80,6 +87,9 @@ impl LiveState {
         // Behind it: whoever publishes it finds what stands now.
         if let Some(unpublished) = self.unpublished.lock().as_mut().filter(|_| !is_followed) {
             unpublished.insert(id.clone());
+        }
+        if is_followed && before.as_ref().is_some_and(|before| self::is_down(&**before)) != is_down {
+            self.turned_elsewhere.notify_one();
         }
         if before.is_none_or(|before| before.roll_up() != roll_up) {
             self.news.fetch_add(1, Ordering::Release);
@@ -92,6 +102,21 @@ impl LiveState {
         self.standings.write().remove(id);
         self.failing.lock().is_well(id);
         self.tell(LiveChange::Fleet);
+    }
+
+    /// Waits until a monitor that another machine watches goes down for those that depend on it, or is back. For one who waits.
+    pub async fn turned_elsewhere(&self) {
+        self.turned_elsewhere.notified().await;
+    }
+
+    /// What stands of some monitor was seen here while another machine took it over, which may have published it before.
+    pub fn mark_stale(&self) {
+        self.stale.store(true, Ordering::Release);
+    }
+
+    /// Whether that has happened since it was last asked.
+    pub fn take_stale(&self) -> bool {
+        self.stale.swap(false, Ordering::AcqRel)
     }
 
     /// From now on takes note of what is to be published, which is everything at first; or of nothing any more.
@@ -214,4 +239,9 @@ impl LiveState {
         }
         drop(self.changes.send(change));
     }
+}
+
+/// Whether those that depend on it are to take it for down.
+fn is_down(standing: &dyn Standing) -> bool {
+    standing.as_parent(Utc::now()).is_some_and(|parent| parent.is_down)
 }

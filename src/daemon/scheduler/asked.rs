@@ -5,6 +5,7 @@ use chrono::Utc;
 use crate::daemon::beat_task::PendingChange;
 use crate::daemon::scheduler::{Scheduler, Slot};
 use crate::domain::action::{Action, Asked};
+use crate::store::values::change_set::ChangeSet;
 
 impl Scheduler {
     /// Has done what somebody asks for; false where nothing is to be waited for: no file declares that monitor, or a look is
@@ -34,14 +35,17 @@ impl Scheduler {
 
     /// Takes what somebody asks for.
     pub(super) fn take_action(&mut self, action: Action) {
-        let id = action.id.clone();
+        let (id, lease) = (action.id.clone(), self.leases.of_monitor(&action.monitor));
         if self.act(action) {
             return;
         }
+        // Another machine watches it by now, and does it.
+        let Some(lease) = lease else { return };
         let context = self.context.clone();
         tokio::spawn(async move {
             let now = Utc::now();
-            let applied = context.store.applied(&id, now).await;
+            let applied = ChangeSet { applied: Some((id, now)), ..ChangeSet::under(lease) };
+            let applied = context.store.commit(applied).await;
             context.note_write(applied.as_ref().err(), now);
         });
     }

@@ -45,6 +45,11 @@ impl Scheduler {
         if let Some(runtime) = back.runtime {
             // Of one that is watched here again the session is its successor's.
             let is_elsewhere = !self.slots.contains_key(&back.monitor);
+            match self.fleet.monitor(&back.monitor) {
+                // It may have shown what it saw when that was no longer its to say.
+                Some(_) => self.context.live.mark_stale(),
+                None => self.context.live.remove(&back.monitor),
+            }
             tokio::spawn(leave(self.context.clone(), runtime, is_elsewhere));
         }
     }

@@ -62,6 +62,7 @@ impl Scheduler {
             if self.slots.get(&id).is_some_and(|slot| !leases.have(slot.lease)) {
                 // Whoever watches it by now ends what it has open.
                 self.let_go(&id);
+                self.context.live.remove(&id);
                 continue;
             }
             if let Some(slot) = self.slots.get_mut(&id) {

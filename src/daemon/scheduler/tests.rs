@@ -3,10 +3,12 @@ use crate::daemon::rows::beat_row;
 use crate::daemon::watch::BeatResult;
 use crate::domain::action::Asked;
 use crate::domain::classify::classify;
+use crate::domain::depends_on::Parent;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::schedule::Rhythm;
 use crate::domain::secret::{Address, Secret};
+use crate::live::published::{Followed, SlimStanding};
 use crate::store::values::change_set::{BeatRow, ChangeSet};
 
 /// That of the whole of a file.
@@ -164,6 +166,31 @@ async fn who_is_removed_while_it_is_looked_up_ends_what_it_had_open() {
     assert!(back.runtime.is_none(), "as one that is gone");
     scheduler.finish(back);
     assert!(!scheduler.slots.contains_key(&id) && !scheduler.coming.contains(&id));
+}
+
+#[tokio::test]
+async fn what_another_machine_saw_go_down_and_come_back_wakes_those_here_that_depend_on_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = Monitor { depends_on: vec![Parent::Monitor("base".to_owned())], ..Monitor::clone(&docs()) };
+    let (mut scheduler, _runtime) = busy(folder.path()).await;
+    scheduler.children = without_beat::children(&Fleet { monitors: vec![Arc::new(child)], ..Fleet::default() });
+    let base = Arc::new(Monitor { id: MonitorId::new("base"), ..Monitor::clone(&docs()) });
+    let says = async |is_down: bool, scheduler: &mut Scheduler| {
+        let as_parent = (is_down, false);
+        let published = SlimStanding { as_parent, ..SlimStanding::unknown(base.id.clone(), Utc::now()) };
+        let live = Arc::clone(&scheduler.context.live);
+        live.put(Followed { monitor: Arc::clone(&base), published });
+        live.turned_elsewhere().await;
+        scheduler.look_elsewhere();
+        let waiting = std::mem::take(&mut scheduler.slots.get_mut(&docs().id).unwrap().changes);
+        (suspects(scheduler), matches!(waiting[..], [PendingChange::Tell]))
+    };
+    scheduler
+        .context
+        .live
+        .put(Followed { monitor: Arc::clone(&base), published: SlimStanding::unknown(base.id.clone(), Utc::now()) });
+    assert_eq!(says(true, &mut scheduler).await, (0, true), "it is down: what is open may be held by it");
+    assert_eq!(says(false, &mut scheduler).await, (2, true), "it is back: they are looked at, and told of");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What is looked at again without a beat: incidents under edited rules, those that silences, windows and parents hold, and
 //! those of which something is told by time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{TimeDelta, Utc};
 
@@ -90,6 +90,28 @@ impl Scheduler {
         let Some(runtime) = &slot.runtime else { return };
         let is_down = runtime.state.as_parent(&runtime.monitor, now).is_down;
         let is_back = std::mem::replace(&mut slot.was_down, is_down) && !is_down;
+        self.wake_children(id, is_back);
+    }
+
+    /// What other machines watch went down, or is back: has those looked at that depend on it.
+    pub(super) fn look_elsewhere(&mut self) {
+        let now = Utc::now();
+        let is_down = |id: &&MonitorId| {
+            let standing = self.context.live.standing(id).filter(|standing| standing.followed().is_some());
+            standing.and_then(|standing| standing.as_parent(now)).is_some_and(|parent| parent.is_down)
+        };
+        let down: HashSet<MonitorId> = self.children.keys().filter(is_down).cloned().collect();
+        let before = std::mem::replace(&mut self.down_elsewhere, down);
+        let turned: Vec<MonitorId> = before.symmetric_difference(&self.down_elsewhere).cloned().collect();
+        for id in turned {
+            // Of one that is watched here by now, its own looks say whether it is back.
+            self.wake_children(&id, before.contains(&id) && !self.slots.contains_key(&id));
+        }
+    }
+
+    /// Has those looked at that depend on a monitor; `is_back`: it was down until now.
+    fn wake_children(&mut self, id: &MonitorId, is_back: bool) {
+        let now = Utc::now();
         let Some(children) = self.children.get(id) else { return };
         let open = |id: &&MonitorId| self.slots.get(*id).is_some_and(Slot::may_have_open);
         let children: Vec<MonitorId> = children.iter().filter(open).cloned().collect();

@@ -132,8 +132,13 @@ fn a_message_names_the_trouble_and_its_runbook() {
         };
         let said = LastSaid { kind, what: QueuedKind::Alert, at: DateTime::UNIX_EPOCH, open, sequence: 1 };
         let fleet = Fleet { public_url: "https://serin.example".into(), ..Fleet::default() };
-        let message = message_of(&said, &fleet);
+        let message = message_of(&said, "", &fleet);
+        let of_one = message_of(&said, "one:80", &fleet);
         assert_eq!(message.event, "serin.trouble");
+        assert!(!message.summary.contains(", on ") && message.evidence.0.iter().all(|(key, _)| key != "machine"));
+        // What any machine may go on telling bears the name of none, so that its end closes it.
+        let names = (of_one.summary.starts_with("Serin itself, on one:80: "), of_one.evidence.0[1].1 == "one:80");
+        assert_eq!(names, (kind.is_of_machine(), kind.is_of_machine()), "{kind:?}: {of_one:?}");
         assert!(message.runbook_url.starts_with("https://serin.example/runbooks/monitor_"));
         assert_eq!(message.evidence.0[0].1, kind.slug());
     }

@@ -62,8 +62,11 @@ fn first_labels(message: &Message, receiver: &str) -> Labels {
             incident.signal.clone()
         }
         None if message.event.starts_with("serin.trouble") => {
-            let kind = message.evidence.0.iter().find(|(key, _)| key == "trouble").map(|(_, kind)| kind.clone());
-            labels.insert("trouble".to_owned(), kind.unwrap_or_default());
+            // Of several machines each has its own.
+            for name in ["trouble", "machine"] {
+                let value = message.evidence.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+                labels.insert(name.to_owned(), value.unwrap_or_default());
+            }
             "trouble".to_owned()
         }
         None => {

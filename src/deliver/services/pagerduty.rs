@@ -47,14 +47,15 @@ pub(crate) fn action(message: &Message) -> &'static str {
     }
 }
 
-/// The incident's id, else the message's. Serin's own trouble has neither in common with its end, but the kind of it; a
-/// drill has its own id.
+/// The incident's id, else the message's. Serin's own trouble has neither in common with its end, but the kind of it, and the
+/// machine where it has several; a drill has its own id.
 pub(crate) fn dedup_key(message: &Message) -> String {
     let named = |wanted: &str| message.evidence.0.iter().find(|(key, _)| key == wanted).map(|(_, value)| value);
     match (&message.incident, message.event.as_str()) {
         (Some(incident), _) => incident.id.clone(),
         (None, "serin.trouble" | "serin.trouble_over") => {
-            named("trouble").map_or_else(|| message.id.clone(), |kind| format!("serin.trouble/{kind}"))
+            let machine = named("machine").map(|machine| format!("/{machine}")).unwrap_or_default();
+            named("trouble").map_or_else(|| message.id.clone(), |kind| format!("serin.trouble/{kind}{machine}"))
         }
         (None, "drill" | "drill.over") => named(DRILL).map_or_else(|| message.id.clone(), |id| format!("drill/{id}")),
         (None, _) => message.id.clone(),
@@ -114,6 +115,8 @@ mod tests {
 
     #[test]
     fn one_incident_is_one_alert() {
+        let mut of_machine = own("serin.trouble", "n-8");
+        of_machine.evidence.0.push(("machine".into(), "one:80".into()));
         let event = |event: &str| Message { event: event.into(), ..opened() };
         let drill = |event: &str, id: &str| {
             let evidence = MessageEvidence(vec![("drill".into(), "d-1".into())]);
@@ -136,6 +139,7 @@ mod tests {
             (drill("drill.over", "n-3"), "resolve", "drill/d-1", "so that its end closes it"),
             (own("serin.trouble", "n-8"), "trigger", "serin.trouble/database", "own trouble has one by its kind"),
             (own("serin.trouble_over", "n-9"), "resolve", "serin.trouble/database", "which its end finds again"),
+            (of_machine, "trigger", "serin.trouble/database/one:80", "of several machines each has its own"),
         ];
         for (message, action, key, sentence) in rows {
             let body = of(&message);

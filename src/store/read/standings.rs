@@ -1,7 +1,8 @@
-//! What other machines publish of the monitors that they watch.
+//! What machines that share a database know of each other: how the monitors stand that they watch, and which file is in force.
 
 use crate::live::published::SlimStanding;
 use crate::store::read::readers::Readers;
+use crate::store::server::leases;
 use crate::store::sql::dialect::number_rows;
 use crate::store::sql::statement::query;
 use crate::store::values::error::StoreError;
@@ -19,6 +20,14 @@ impl Default for SeenVersions {
 }
 
 impl Readers {
+    /// What stands for the file in force; none where one machine has the database alone.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn file_in_force(&self) -> Result<Option<String>, StoreError> {
+        leases::file_in_force(&mut self.readers.acquire().await?).await
+    }
+
     /// What was published since, and how far that goes; what cannot be read is passed over, and said in the log.
     ///
     /// # Errors
