@@ -32,6 +32,7 @@ mod texts;
 #[path = "../store/why.rs"]
 mod why;
 mod server;
+mod batches;
 mod leases;
 mod sharing;
 

@@ -33,3 +33,11 @@ macro_rules! number_rows {
     };
 }
 pub(in crate::store) use number_rows;
+
+/// Rows whose columns `v1`, `v2` and so on a server unfolds from lists of these kinds, `$1` first. SQLite has no lists.
+pub(in crate::store::sql) fn unfolded(kinds: &[&str]) -> String {
+    let lists = kinds.iter().zip(1..).map(|(kind, number)| format!("${number}::{kind}[]"));
+    let names = (1..=kinds.len()).map(|number| format!("v{number}"));
+    let [lists, names] = [lists.collect::<Vec<_>>(), names.collect()].map(|words| words.join(", "));
+    format!("UNNEST({lists}) AS given ({names})")
+}

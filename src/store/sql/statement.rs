@@ -16,6 +16,7 @@ use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments as _, AssertSqlSafe, Postgres, SqlSafeStr, SqlStr, Sqlite};
 use tokio::sync::mpsc;
 
+use crate::store::sql::columns::add_columns;
 use crate::store::sql::connection::{ServerPool, Via};
 use crate::store::sql::row::Row;
 use crate::store::sql::value::Value;
@@ -31,6 +32,8 @@ const ROWS_AHEAD: usize = 64;
 pub(in crate::store) struct Statement {
     text: SqlStr,
     values: Vec<Value>,
+    /// How many columns a server is given as a list each; none: every value is one of its own.
+    listed: Option<usize>,
 }
 
 /// Rows as they come.
@@ -38,15 +41,25 @@ type Rows<'c> = BoxStream<'c, Result<Row, sqlx::Error>>;
 
 /// A statement of this text.
 pub(in crate::store) fn query(text: &'static str) -> Statement {
-    Statement { text: text.into_sql_str(), values: Vec::new() }
+    Statement { text: text.into_sql_str(), values: Vec::new(), listed: None }
 }
 
 /// A statement whose text was put together, of nothing but texts of ours.
 pub(in crate::store) fn assembled(text: Arc<str>) -> Statement {
-    Statement { text: AssertSqlSafe(text).into_sql_str(), values: Vec::new() }
+    Statement { text: AssertSqlSafe(text).into_sql_str(), values: Vec::new(), listed: None }
 }
 
 impl Statement {
+    /// Its values stand row by row, and a server is given them as a list a column.
+    pub(in crate::store::sql) fn by_columns(self, columns: usize) -> Self {
+        Self { listed: Some(columns), ..self }
+    }
+
+    /// What it was given so far.
+    pub(in crate::store::sql) fn values(&self) -> &[Value] {
+        &self.values
+    }
+
     /// Gives it its next value.
     pub(in crate::store) fn bind(mut self, value: impl Into<Value>) -> Self {
         self.values.push(value.into());
@@ -149,7 +162,10 @@ impl Statement {
 
     fn for_postgres(self) -> Result<Query<'static, Postgres, PgArguments>, sqlx::Error> {
         let mut arguments = PgArguments::default();
-        self.values.into_iter().try_for_each(|value| value.for_postgres(&mut arguments))?;
+        match self.listed {
+            Some(columns) => add_columns(self.values, columns, &mut arguments)?,
+            None => self.values.into_iter().try_for_each(|value| value.for_postgres(&mut arguments))?,
+        }
         Ok(sqlx::query_with(self.text, arguments))
     }
 }

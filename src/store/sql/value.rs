@@ -37,7 +37,7 @@ impl Value {
     }
 }
 
-fn add<'v, D: sqlx::Database, T: Encode<'v, D> + Type<D>>(
+pub(in crate::store::sql) fn add<'v, D: sqlx::Database, T: Encode<'v, D> + Type<D>>(
     to: &mut <D as sqlx::Database>::Arguments,
     value: T,
 ) -> Result<(), sqlx::Error> {
@@ -45,7 +45,7 @@ fn add<'v, D: sqlx::Database, T: Encode<'v, D> + Type<D>>(
 }
 
 /// PostgreSQL has no text with a NUL in it, and servers may send one.
-fn without_nul(text: Cow<'static, str>) -> Cow<'static, str> {
+pub(in crate::store::sql) fn without_nul(text: Cow<'static, str>) -> Cow<'static, str> {
     match text.contains('\0') {
         true => Cow::Owned(text.replace('\0', "\u{fffd}")),
         false => text,
