@@ -36,6 +36,8 @@ const SERVER_ONLY: &[&str] = &["UNNEST(", "synchronous_commit", "FOR SHARE", "FO
 const ALLOWED: &[(&str, &[&str])] = &[
     // A server's tables bring a function of that name; a list a column goes to a server alone.
     ("sql/dialect.rs", &["json_each", "UNNEST("]),
+    // What a commit waits for.
+    ("sql/transaction.rs", &["synchronous_commit"]),
     // How large the file is, and what of it is free; how large the database is on a server.
     ("read/figures.rs", &["pragma_", "sqlite_version", "pg_"]),
     ("write/retain.rs", &["PRAGMA "]),

@@ -171,7 +171,9 @@ impl Statement {
 }
 
 /// Waits for a server as long as it may take; one whose machine is gone says nothing for ever.
-async fn in_time<T>(answer: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+pub(in crate::store::sql) async fn in_time<T>(
+    answer: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
     tokio::time::timeout(ANSWER_MAX, answer).await.unwrap_or_else(|_| Err(late()))
 }
 

@@ -12,6 +12,7 @@ use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::paging::silence::Silence;
 use crate::live::published::SlimStanding;
+use crate::store::sql::transaction::Durability;
 use crate::store::values::change_set::{BeatSeen, ChangeSet};
 use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::values::drill_rows::{DrillEnd, DrillOutcome, DrillRun};
@@ -186,6 +187,51 @@ pub(in crate::store) fn patience(work: &Work) -> Patience {
     }
 }
 
+/// What its commit waits for: the disk, but for a beat that is patient and changes nothing but its own rows, what they name and
+/// what the next one writes whole anyway. Nothing that somebody goes on from may be lost: `names` and `texts` are asked for anew
+/// after a connection that broke, as each does where its server crashes.
+pub(in crate::store) fn durability(work: &Work) -> Durability {
+    let Work::Record(record) = work else { return Durability::OnDisk };
+    // Each field is named, so that a new one has to be thought about.
+    let ChangeSet {
+        lease: _,
+        beat: _,
+        asks: _,
+        texts: _,
+        spent: _,
+        signals,
+        incidents,
+        lapsed,
+        holds,
+        timeline,
+        outbox,
+        tools,
+        listing,
+        applied,
+        marks,
+        profile,
+        transcripts,
+    } = &**record;
+    let decided = [
+        !signals.is_empty(),
+        !incidents.is_empty(),
+        !lapsed.is_empty(),
+        !holds.is_empty(),
+        !timeline.is_empty(),
+        !outbox.is_empty(),
+        tools.is_some(),
+        listing.is_some(),
+        applied.is_some(),
+        marks.is_some(),
+        profile.is_some(),
+        !transcripts.is_empty(),
+    ];
+    match patience(work) == Patience::Long && !decided.contains(&true) {
+        true => Durability::Soon,
+        false => Durability::OnDisk,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -193,9 +239,15 @@ mod tests {
     use super::*;
     use crate::domain::monitor::MonitorId;
     use crate::domain::observation::ToolsSeen;
+    use crate::domain::rate_limit::Spent;
+    use crate::domain::reason::FailureReason;
+    use crate::domain::server_profile::ServerProfile;
     use crate::domain::signal::{Signal, SignalState};
+    use crate::domain::tools::Drift;
     use crate::domain::tools::Listing;
-    use crate::store::values::change_set::{BeatRow, SignalRow, TimelineRow, ToolsRow};
+    use crate::store::values::change_set::{
+        BeatRow, ListingRow, MarksRow, ServerProfileRow, SignalRow, TimelineRow, ToolsRow, TranscriptRow,
+    };
 
     fn beat(verdict: Verdict, seen: BeatSeen) -> ChangeSet {
         let at = DateTime::UNIX_EPOCH;
@@ -254,5 +306,61 @@ mod tests {
         assert_eq!(patience(&Work::Hurry), Patience::None);
         assert_eq!(patience(&Work::Close), Patience::None);
         assert_eq!(patience(&Work::Touch { now: at }), Patience::None, "the proof of a write");
+    }
+    #[test]
+    fn only_a_beat_that_nobody_goes_on_from_may_be_lost_with_a_server() {
+        let good = || beat(Verdict::Good, BeatSeen::Seen);
+        let at = DateTime::UNIX_EPOCH;
+        let docs = || MonitorId::new("docs");
+        let profile = ServerProfileRow { monitor: docs(), address: String::new(), profile: ServerProfile::default() };
+        let listing = ListingRow {
+            monitor: docs(),
+            era: None,
+            listing: Arc::new(Listing::default()),
+            at,
+            drift: Drift::default(),
+            before: None,
+        };
+        let transcript = TranscriptRow {
+            monitor: docs(),
+            started_at: at,
+            incident: String::new(),
+            reason: FailureReason::ConnectionRefused,
+            text: Arc::from(""),
+            leads_since: None,
+        };
+        let records = [
+            (good(), Durability::Soon, "a good beat"),
+            (beat(Verdict::Unknown, BeatSeen::Missed), Durability::Soon, "one that was not made"),
+            (
+                ChangeSet { spent: vec![(docs(), Spent::default())], ..good() },
+                Durability::Soon,
+                "the next one sums up anew",
+            ),
+            (beat(Verdict::Down, BeatSeen::Seen), Durability::OnDisk, "a failure, whatever follows from it"),
+            (ChangeSet { lapsed: vec![("i".to_owned(), at)], ..good() }, Durability::OnDisk, "nobody has it any more"),
+            (
+                ChangeSet { tools: accepted(FIRST_STABLE), ..good() },
+                Durability::OnDisk,
+                "what later lists are held against",
+            ),
+            (ChangeSet { listing: Some(listing), ..good() }, Durability::OnDisk, "a list that was seen"),
+            (ChangeSet { marks: Some(MarksRow::default()), ..good() }, Durability::OnDisk, "what tells a restart"),
+            (ChangeSet { profile: Some(profile), ..good() }, Durability::OnDisk, "what was learnt"),
+            (ChangeSet { transcripts: vec![transcript], ..good() }, Durability::OnDisk, "what was said"),
+            (
+                ChangeSet { applied: Some(("a".to_owned(), at)), ..good() },
+                Durability::OnDisk,
+                "what was asked for is done",
+            ),
+            (ChangeSet::default(), Durability::OnDisk, "no beat"),
+        ];
+        for (record, expected, sentence) in records {
+            assert_eq!(durability(&Work::Record(Box::new(record))), expected, "{sentence}");
+        }
+        let others = [Work::Touch { now: at }, Work::Publish(Vec::new()), Work::WakeFallbacks { now: at }, Work::Close];
+        for work in others {
+            assert_eq!(durability(&work), Durability::OnDisk, "{work:?}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::domain::shard::Shards;
 use crate::store::packed::sealing::{self, Begun};
 use crate::store::sql::connection::Connection;
 use crate::store::sql::statement::query;
+use crate::store::sql::transaction::{self, Durability};
 use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
@@ -31,7 +32,7 @@ use crate::store::write::outbox;
 use crate::store::write::probe_memory::keep;
 use crate::store::write::seal;
 use crate::store::write::transcript;
-use crate::store::write::work::{CommitAnswer, Work, WriteJob};
+use crate::store::write::work::{self, CommitAnswer, Work, WriteJob};
 
 /// Far more often than what is doomed is dropped (`retain::DOOMED_FOR_US`).
 const ASKED_ANEW_EVERY: Duration = Duration::from_secs(3_600);
@@ -206,7 +207,7 @@ impl Writer {
         if let Some(answers) = self.together(connection, &works).await? {
             return Ok(answers);
         }
-        query(connection.begin()).execute(&mut *connection).await?;
+        let durability = Self::begin(connection, &works).await?;
         let still = Self::fence(&self.home, connection, &works).await?;
         let mut answers = Vec::with_capacity(works.len());
         let mut records: Vec<Box<ChangeSet>> = Vec::with_capacity(works.len());
@@ -228,8 +229,17 @@ impl Writer {
             }
         }
         answers.extend(self.records(connection, &records).await?);
-        self.commit(connection).await?;
+        self.commit(connection, durability).await?;
         Ok(answers)
+    }
+
+    /// Begins their transaction. One of them that has to be on disk when it is answered has all of them be.
+    async fn begin(connection: &mut Connection, works: &[(Work, Vec<Lease>)]) -> Result<Durability, sqlx::Error> {
+        let is_sure = |(work, _): &(Work, Vec<Lease>)| work::durability(work) == Durability::OnDisk;
+        let may_be_lost = connection.is_postgres() && !works.iter().any(is_sure);
+        let durability = if may_be_lost { Durability::Soon } else { Durability::OnDisk };
+        transaction::begin(connection, durability).await?;
+        Ok(durability)
     }
 
     /// Which leases still count that these works name, and do until the transaction is over.
@@ -251,7 +261,7 @@ impl Writer {
         if works.iter().any(|(work, _)| !matches!(work, Work::Record(_))) {
             return Ok(None);
         }
-        query(connection.begin()).execute(&mut *connection).await?;
+        let durability = Self::begin(connection, works).await?;
         let still = Self::fence(&self.home, connection, works).await?;
         let may = |under: &[Lease]| under.iter().all(|lease| still.contains(lease));
         let records = works.iter().filter(|(_, under)| may(under));
@@ -260,7 +270,7 @@ impl Writer {
             .collect();
         match self.put(connection, &records).await {
             Ok(()) => {
-                self.commit(connection).await?;
+                self.commit(connection, durability).await?;
                 let answer = |(_, under): &(Work, Vec<Lease>)| {
                     if may(under) { Ok(CommitAnswer::Done) } else { Err(StoreError::LeaseLost) }
                 };
@@ -275,13 +285,15 @@ impl Writer {
         }
     }
 
-    async fn commit(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
+    async fn commit(&mut self, connection: &mut Connection, durability: Durability) -> Result<(), StoreError> {
         if connection.is_postgres() {
             // It answers COMMIT with yes where a statement failed, and takes everything back: that is heard here.
             query("SELECT 1").fetch_one(&mut *connection).await?;
         }
         query("COMMIT").execute(&mut *connection).await?;
-        *self.signals.written_at.lock() = Instant::now();
+        if durability == Durability::OnDisk {
+            *self.signals.written_at.lock() = Instant::now();
+        }
         self.names.keep();
         let changes = std::mem::take(&mut self.row_changes);
         if !connection.is_postgres() {
