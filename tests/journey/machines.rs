@@ -1,7 +1,8 @@
 //! Several machines that share a fleet on a server: whatever becomes of one of them, everything is told once.
 //!
 //! Where the run has no server there is nothing to share, and where it has several machines for all journeys they are more than
-//! two: `tests/all.sh` runs this with a server and nothing else.
+//! two: `tests/all.sh` runs this with a server and nothing else. Read: this file (one thing after another), then `killed` (much at
+//! once, at random), on `deeds`.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,14 @@ use serin_reference::lab::kinds::{Dose, Fault};
 
 use crate::databases;
 use crate::stage::{Stage, reference};
+
+mod link;
+mod servers;
+mod receiver;
+mod machine;
+mod scene;
+mod deeds;
+mod killed;
 
 const MONITORS: usize = 8;
 

@@ -352,7 +352,7 @@ impl Stage {
 }
 
 /// Asks Serin with the token, which one that was given none does not look at.
-fn client() -> reqwest::Client {
+pub(crate) fn client() -> reqwest::Client {
     let token = http::HeaderValue::from_str(&format!("Bearer {TOKEN}")).unwrap();
     let headers = http::HeaderMap::from_iter([(http::header::AUTHORIZATION, token)]);
     reqwest::Client::builder().no_proxy().default_headers(headers).build().unwrap()
@@ -411,7 +411,7 @@ async fn serin(folder: &Path, log: &str) -> (Child, String) {
 }
 
 /// What follows these words on the first line of a program's output that has them.
-async fn announced(program: &mut Child, words: &str) -> Option<String> {
+pub(crate) async fn announced(program: &mut Child, words: &str) -> Option<String> {
     let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
     let found = loop {
         let line = tokio::time::timeout(GUARD, lines.next_line()).await.expect("it says where it is").unwrap()?;
