@@ -86,6 +86,21 @@ async fn of_several_servers_the_one_that_takes_writes_is_used() {
 }
 
 #[tokio::test]
+async fn a_balancer_that_has_no_server_to_give_is_waited_for() {
+    let balancer = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = format!("postgres://serin@{}/serin", balancer.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        while let Ok((mut taken, _)) = balancer.accept().await {
+            // It hears what is wanted, and closes.
+            drop(tokio::io::AsyncReadExt::read(&mut taken, &mut [0; 64]).await);
+        }
+    });
+    let refused =
+        Store::open(&DatabaseAddress::parse(&address).expect("an address")).await.expect_err("nobody is there");
+    assert!(refused.passing().is_some(), "{refused}");
+}
+
+#[tokio::test]
 async fn texts_are_compared_by_their_bytes_whatever_the_locale() {
     let place = Place::new();
     place.make("TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8' ENCODING 'UTF8'").await;

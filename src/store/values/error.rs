@@ -170,6 +170,8 @@ impl From<sqlx::Error> for StoreError {
             sqlx::Error::Io(io) if io.kind() == io::ErrorKind::Other => Self::Io(io.to_string()),
             sqlx::Error::Io(io) => Self::Unreachable(io.to_string()),
             sqlx::Error::Tls(error) => Self::Unreachable(error.to_string()),
+            // A connection that ended before it began reads like this: a balancer takes it, and has no server to give.
+            sqlx::Error::Protocol(why) => Self::Unreachable(why.clone()),
             sqlx::Error::PoolTimedOut => Self::ReadersBusy,
             sqlx::Error::PoolClosed => Self::Closed,
             sqlx::Error::ColumnDecode { index, source } => Self::Unreadable(format!("column {index}: {source}")),
