@@ -61,7 +61,8 @@ pub(crate) struct Reload {
     pub fleet: watch::Sender<Arc<Fleet>>,
     /// Somebody wants the file looked at now.
     pub look: Arc<Notify>,
-    /// Whether the file is put in force once more, though it did not change: no other machine has the one that was.
+    /// Whether the file is put in force once more, though it did not change: this machine has worked with it for a while, or
+    /// no other one has the one that was.
     pub anew: Arc<AtomicBool>,
     /// What is kept of lists.
     pub listings: Arc<Listings>,
@@ -90,6 +91,8 @@ struct Judged {
     warnings: HashSet<String>,
     /// The lists of which the file was missed since.
     lost_lists: Vec<String>,
+    /// This machine has worked with it for a while.
+    is_proven: bool,
 }
 
 impl std::fmt::Debug for Reload {
@@ -104,6 +107,7 @@ impl Reload {
             hash: self.fleet.borrow().provenance.hash.clone(),
             warnings: HashSet::new(),
             lost_lists: Vec::new(),
+            is_proven: false,
         };
         let mut reader = SourceReader::new(&self.path);
         while !shutdown.is_cancelled() {
@@ -111,6 +115,7 @@ impl Reload {
             self.context.live.metrics().turn(NAME, now);
             if self.anew.swap(false, Ordering::Relaxed) {
                 judged.hash.clear();
+                judged.is_proven = true;
                 reader.forget();
             }
             reader = self.turn(reader, &mut judged, now).await;
@@ -146,13 +151,17 @@ impl Reload {
                     return reader;
                 }
                 let warnings = loaded.warnings.clone();
-                if self.accept(&source, *loaded, now).await {
+                if self.accept(&source, *loaded, judged.is_proven, now).await {
                     // A list brings a new file all day: what was said of the last one is not said again.
                     for warning in warnings.iter().filter(|warning| !judged.warnings.contains(*warning)) {
                         tracing::warn!("{warning}");
                     }
-                    *judged =
-                        Judged { hash: source.hash, warnings: warnings.into_iter().collect(), lost_lists: Vec::new() };
+                    *judged = Judged {
+                        hash: source.hash,
+                        warnings: warnings.into_iter().collect(),
+                        lost_lists: Vec::new(),
+                        is_proven: false,
+                    };
                 }
             }
             Looked::Faulty { hash, why } => {
@@ -194,15 +203,17 @@ impl Reload {
     }
 
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.
-    async fn accept(&self, source: &ConfigSource, loaded: Loaded, now: DateTime<Utc>) -> bool {
+    async fn accept(&self, source: &ConfigSource, loaded: Loaded, is_proven: bool, now: DateTime<Utc>) -> bool {
         // A list that another machine read is no word of who edits the file: an older one stays out of force.
         let is_edited = loaded.fleet.provenance.declared != self.fleet.borrow().provenance.declared;
-        let word = if is_edited { FileWord::Change } else { FileWord::Start };
+        let word = match (is_edited, is_proven) {
+            (true, _) => FileWord::Change,
+            (false, true) => FileWord::Proven,
+            (false, false) => FileWord::Start,
+        };
         let noted = self.context.store.config_loaded(&loaded.fleet, (&source.files(), word), now).await;
         self.context.note_write(noted.as_ref().err(), now);
-        if noted.is_err() {
-            return false;
-        }
+        let Ok(is_in_force) = noted else { return false };
         (self.logging)(&loaded.settings.log);
         if (ProcessSettings { log: self.settings.log.clone(), ..loaded.settings.clone() }) != self.settings {
             tracing::warn!("listen, trusted_proxies, database or token changed; they take effect with the next start");
@@ -215,7 +226,9 @@ impl Reload {
         self.context.alerts.clear(InternalAlert::ConfigRejected, now);
         self.context.live.tell(LiveChange::Fleet);
         let (files, commit) = (1 + source.included.len(), source.commit.as_deref().unwrap_or("none"));
-        tracing::info!(monitors, files, commit, "the new file is in force");
+        let said =
+            if is_in_force { "the new file is in force" } else { "another file is in force than this machine has" };
+        tracing::info!(monitors, files, commit, "{said}");
         true
     }
 

@@ -17,9 +17,11 @@ use crate::live::nodes::NodesView;
 use crate::store::StoreError;
 
 /// Others take over what is ours once they have not heard of us for five times this.
-const EVERY: Duration = Duration::from_secs(2);
+pub(crate) const EVERY: Duration = Duration::from_secs(2);
 /// So many turns in a row nobody who lives has the file in force: whoever had it is gone for good.
 const ORPHANED_TURNS: u32 = 15;
+/// So many turns after its start a machine works: it may have brought a file that was never in force.
+const PROVEN_TURNS: u32 = 8;
 /// Clocks that differ by more show in what is told.
 const CLOCK_OFF_MAX: TimeDelta = TimeDelta::seconds(5);
 /// The name under which the loop reports its turns.
@@ -46,7 +48,9 @@ impl Sharing {
     /// Runs until shutdown.
     pub(crate) async fn run(self, shutdown: CancellationToken) {
         let mut fleets = self.context.fleet.clone();
-        let mut orphaned = 0;
+        let (mut orphaned, mut turns) = (0, 0);
+        // The file in force when this machine began, and which it was not.
+        let mut at_start = None;
         while !shutdown.is_cancelled() {
             let now = Utc::now();
             self.context.live.metrics().turn(NAME, now);
@@ -55,7 +59,18 @@ impl Sharing {
             match self.context.store.lease_turn(note, &held).await {
                 Ok(mut turn) => {
                     self.context.note_write(None, now);
-                    turn.nodes.troubles = trouble(&turn.nodes, &fleet.provenance.declared);
+                    turns += 1;
+                    if turns == 1 {
+                        at_start = turn.nodes.file_in_force.clone().filter(|file| *file != fleet.provenance.declared);
+                    }
+                    if turns == PROVEN_TURNS && at_start.is_some() && at_start == turn.nodes.file_in_force {
+                        self.put_in_force();
+                    }
+                    turn.nodes.troubles = match turns {
+                        // Until then nobody knows whether its file is an older one.
+                        ..=PROVEN_TURNS if at_start.is_some() => Vec::new(),
+                        _ => trouble(&turn.nodes, &fleet.provenance.declared),
+                    };
                     if turn.leases != *held {
                         let count = |leases: &Leases| leases.iter().count();
                         let (gained, lost) = (count(&turn.leases.without(&held)), count(&held.without(&turn.leases)));
@@ -73,8 +88,7 @@ impl Sharing {
             if orphaned > ORPHANED_TURNS {
                 orphaned = 0;
                 tracing::warn!("nobody who lives has the file that was in force; this one is in force from now on");
-                self.anew.store(true, Ordering::Relaxed);
-                self.look.notify_one();
+                self.put_in_force();
             }
             tokio::select! {
                 () = shutdown.cancelled() => {}
@@ -82,6 +96,12 @@ impl Sharing {
                 () = tokio::time::sleep(EVERY) => {}
             }
         }
+    }
+
+    /// Has the file of this machine put in force, unless it is an older one than another that lives has.
+    fn put_in_force(&self) {
+        self.anew.store(true, Ordering::Relaxed);
+        self.look.notify_one();
     }
 
     /// Has pages say what is wrong with how the fleet is shared.

@@ -4,6 +4,7 @@
 //! again and again. What waiting mends nothing of (a damaged file, a newer Serin's, another Serin's file) ends the start.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::loop_context::trouble;
 use crate::daemon::resume;
 use crate::daemon::runtime::MonitorRuntime;
+use crate::daemon::sharing;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::database_address::DatabaseAddress;
@@ -117,8 +119,16 @@ impl Start<'_> {
         let now = Utc::now();
         store.config_loaded(self.fleet, (self.files, FileWord::Start), now).await?;
         let note = (self.name, &*self.fleet.provenance.declared, self.started_at);
-        let turn = store.lease_turn(note, &Leases::none()).await?;
-        let runtimes = resume::runtimes(store, self.fleet, &turn.leases, now).await?;
+        let mut turn = store.lease_turn(note, &Leases::none()).await?;
+        let leases = turn.leases.clone();
+        let mut reading = pin!(resume::runtimes(store, self.fleet, &leases, now));
+        // Others take for gone who says nothing for as long as it takes to read much.
+        let runtimes = loop {
+            tokio::select! {
+                read = &mut reading => break read?,
+                () = tokio::time::sleep(sharing::EVERY) => turn = store.lease_turn(note, &turn.leases).await?,
+            }
+        };
         Ok((turn, runtimes))
     }
 }

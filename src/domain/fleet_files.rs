@@ -28,8 +28,11 @@ pub struct FleetFile {
 pub enum FileWord {
     /// Somebody changed it, on this machine first.
     Change,
-    /// A machine starts with it. One that was in force before is an older one, as long as any that lives has the newer.
+    /// A machine starts with it. As long as any that lives has the one in force, that one stays: a machine that breaks down
+    /// with its new file is to take nothing from the others.
     Start,
+    /// The same, once that machine has worked for a while. One that was in force before is an older one.
+    Proven,
 }
 
 /// What a file is to its fleet.

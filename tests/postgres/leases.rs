@@ -129,7 +129,10 @@ async fn shards_go_to_who_has_the_file_in_force() {
     assert_eq!((one.turn().await, two.turn().await), (0, 256), "an older file watches nothing");
     assert!(!one.load("f1", FileWord::Start).await, "a start with an older file puts it not in force");
     assert_eq!((one.turn().await, two.turn().await), (0, 256));
-    assert!(one.load("f3", FileWord::Start).await, "but one that nobody ever had is newer");
+    assert!(!one.load("f1", FileWord::Proven).await, "however long it works");
+    assert!(!one.load("f3", FileWord::Start).await, "one that nobody ever had has to work first");
+    assert_eq!((one.turn().await, two.turn().await), (0, 256));
+    assert!(one.load("f3", FileWord::Proven).await, "then it is newer");
     one.turn().await;
     two.turn().await;
     assert_eq!((one.turn().await, two.turn().await), (256, 0));

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::domain::fleet_files::FileWord;
 use crate::domain::lease::{Holding, Lease, Leases, Move, Node, next_move};
 use crate::domain::shard::{Shard, Shards};
 use crate::live::nodes::{NodeView, NodesView};
@@ -123,12 +124,10 @@ async fn say(
     Ok(now)
 }
 
-/// Puts a file in force; false where it stays as it is: a machine that starts with a file that was in force before has an older
-/// one, as long as any that lives has the newer.
+/// Puts a file in force; false where it stays as it is.
 pub(in crate::store) async fn put_in_force(
     connection: &mut Connection,
-    file: &str,
-    is_start: bool,
+    (file, word): (&str, FileWord),
 ) -> Result<bool, StoreError> {
     // One after another: what is in force is one file.
     query("SELECT pg_advisory_xact_lock(hashtext('serin: the file in force'))").fetch_one(&mut *connection).await?;
@@ -137,10 +136,16 @@ pub(in crate::store) async fn put_in_force(
     }
     let known = format!("file: {file}");
     let was_in_force = query("SELECT 1 FROM meta WHERE key = $1").bind(&known).fetch_optional(&mut *connection).await?;
-    let is_newer_there = "SELECT 1 FROM nodes n JOIN meta m ON m.key = 'file_in_force' AND m.value = n.file \
+    let is_other_there = "SELECT 1 FROM nodes n JOIN meta m ON m.key = 'file_in_force' AND m.value = n.file \
          WHERE n.seen_at > CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) - $1 LIMIT 1";
-    let is_newer_there = query(is_newer_there).bind(GONE_AFTER.num_microseconds().unwrap_or_default());
-    if is_start && was_in_force.is_some() && is_newer_there.fetch_optional(&mut *connection).await?.is_some() {
+    let is_other_there = query(is_other_there).bind(GONE_AFTER.num_microseconds().unwrap_or_default());
+    let is_other_there = is_other_there.fetch_optional(&mut *connection).await?.is_some();
+    let waits = match word {
+        FileWord::Change => false,
+        FileWord::Start => is_other_there,
+        FileWord::Proven => is_other_there && was_in_force.is_some(),
+    };
+    if waits {
         return Ok(false);
     }
     for key in [known.as_str(), "file_in_force"] {

@@ -73,9 +73,7 @@ pub(in crate::store) async fn loaded(
     fleet: &FleetNote,
 ) -> Result<bool, StoreError> {
     let now = fleet.now.timestamp_micros();
-    if connection.is_postgres()
-        && !leases::put_in_force(connection, &fleet.declared, fleet.word == FileWord::Start).await?
-    {
+    if connection.is_postgres() && !leases::put_in_force(connection, (&fleet.declared, fleet.word)).await? {
         return Ok(false);
     }
     let number = names.config(connection, &fleet.hash).await?;
