@@ -91,6 +91,7 @@ impl Scheduler {
         let fleet = Arc::clone(&self.fleet);
         let rhythms = bunching::rhythms(&fleet);
         let declared: HashMap<&MonitorId, &Arc<Monitor>> = fleet.monitors.iter().map(|one| (&one.id, one)).collect();
+        let mut again = Vec::new();
         for mut runtime in runtimes {
             self.take_along(&mut runtime);
             let (unseen, untold) = (runtime.edited_unseen, untold(&runtime));
@@ -98,8 +99,8 @@ impl Scheduler {
             self.coming.remove(&id);
             if !self.leases.have(runtime.lease) {
                 // It was read before it changed hands once more.
-                let again = declared.get(&id).filter(|_| self.leases.of_monitor(&id).is_some());
-                self.look_up(again.into_iter().map(|monitor| Arc::clone(monitor)).collect());
+                let ours = declared.get(&id).filter(|_| self.leases.of_monitor(&id).is_some());
+                again.extend(ours.map(|monitor| Arc::clone(monitor)));
                 continue;
             }
             if self.slots.contains_key(&id) {
@@ -116,6 +117,8 @@ impl Scheduler {
                 self.send(&id, change);
             }
         }
+        // Together: a look for each would ask the database as much as one for all.
+        self.look_up(again);
     }
 
     pub(super) fn add(&mut self, mut runtime: MonitorRuntime, rhythm: Rhythm) {

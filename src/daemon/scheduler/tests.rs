@@ -194,6 +194,23 @@ async fn what_another_machine_saw_go_down_and_come_back_wakes_those_here_that_de
 }
 
 #[tokio::test]
+async fn what_changed_hands_while_it_was_read_is_read_again_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, _runtime) = busy(folder.path()).await;
+    let nowhere = || Address { shown: String::new(), resolved: Secret::new("") };
+    let monitors = ["a", "b", "c"].map(|id| Arc::new(Monitor::undeclared(id, nowhere())));
+    scheduler.fleet = Arc::new(Fleet { monitors: monitors.to_vec(), ..Fleet::default() });
+    let read = monitors.map(|monitor| MonitorRuntime::new(monitor, Utc::now()));
+    scheduler.leases =
+        Arc::new(Leases::whole().iter().map(|lease| Lease { epoch: lease.epoch + 1, ..lease }).collect());
+    scheduler.arrive(read.into_iter().collect());
+    let arrived = scheduler.arrivals.recv().await.expect("they are looked up");
+    assert_eq!(arrived.len(), 3, "hundreds of looks at once would keep the database from answering any");
+    scheduler.arrive(arrived);
+    assert!(["a", "b", "c"].iter().all(|id| scheduler.slots.contains_key(&MonitorId::new(id))));
+}
+
+#[tokio::test]
 async fn who_moves_to_another_slot_is_neither_missed_nor_looked_at_twice() {
     let folder = tempfile::tempdir().unwrap();
     let (mut scheduler, _runtime) = busy(folder.path()).await;
