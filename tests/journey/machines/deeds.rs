@@ -53,11 +53,9 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// What began while a server was asked nothing, each after so long.
-    pub(super) fn during(&self, unasked: &Unasked) -> Vec<Duration> {
-        let Some(until) = unasked.until else { return Vec::new() };
-        let from = until.checked_sub(unasked.longest).unwrap_or(until);
-        self.began.iter().filter(|at| (from..until).contains(*at)).map(|at| *at - from).collect()
+    /// How much began while a server was asked nothing.
+    pub(super) fn during(&self, unasked: &Unasked) -> usize {
+        self.began.iter().filter(|at| (unasked.from..unasked.until).contains(*at)).count()
     }
 }
 

@@ -97,10 +97,7 @@ async fn whatever_is_done_to_machines_each_outage_is_told_once() {
     let sessions = scene.servers.sessions();
     let too_many = sessions.iter().enumerate().filter(|(_, left)| **left > deeds.kills);
     wrong.extend(too_many.map(|(nth, left)| format!("m{nth}: {left} sessions left by {} kills", deeds.kills)));
-    let alone = unasked.iter().enumerate().map(|(nth, it)| (nth, it, deeds.during(it)));
-    wrong.extend(alone.filter(|(_, it, during)| it.longest > figures.every + unobserved_max(during.len())).map(
-        |(nth, it, during)| format!("m{nth}: unobserved for {:?}, while deeds began after {during:?}", it.longest),
-    ));
+    wrong.extend(left_alone(&scene, &deeds, &unasked, figures.every));
     report(&scene, &figures, (&deeds, &ledger), (&unasked, sessions.iter().sum()));
     if !wrong.is_empty() {
         scene.fail(&format!("{} things are wrong with seed {}:\n{}", wrong.len(), figures.seed, wrong.join("\n")));
@@ -110,6 +107,24 @@ async fn whatever_is_done_to_machines_each_outage_is_told_once() {
 /// For how long a monitor may be left alone, beyond its rhythm, while so many things are done to machines.
 fn unobserved_max(deeds: usize) -> Duration {
     UNOBSERVED_MAX.max(OVERDUE_WITHIN + REPLACED_WITHIN * u32::try_from(deeds).unwrap())
+}
+
+/// Which monitors were left alone for too long: altogether, or by one machine that had them.
+fn left_alone(scene: &Scene, deeds: &Done, unasked: &[Vec<Unasked>], every: Duration) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (nth, stretches) in unasked.iter().enumerate() {
+        let monitor = format!("m{nth}");
+        for stretch in stretches {
+            let (lasted, during) = (stretch.lasted(), deeds.during(stretch));
+            let in_one_hand = scene.longest_in_one_hand(&monitor, stretch);
+            if lasted > every + unobserved_max(during) || in_one_hand > every + UNOBSERVED_MAX {
+                wrong.push(format!(
+                    "{monitor}: unobserved for {lasted:.1?}, {in_one_hand:.1?} in one hand, over {during} deeds"
+                ));
+            }
+        }
+    }
+    wrong
 }
 
 /// Breaks servers at random until this is over, and mends each; all that was told of is told to have ended by the end.
@@ -196,18 +211,19 @@ fn report(
     scene: &Scene,
     figures: &Figures,
     (deeds, ledger): (&Done, &Ledger),
-    (unasked, sessions): (&[Unasked], usize),
+    (unasked, sessions): (&[Vec<Unasked>], usize),
 ) {
     let (messages, repeated) = scene.receiver.counts();
-    let longest = |deeds_max: usize| {
-        let longest = unasked.iter().filter(|it| deeds.during(it).len() <= deeds_max).map(|it| it.longest).max();
-        longest.unwrap_or_default()
-    };
+    let all = || unasked.iter().enumerate().flat_map(|(nth, of)| of.iter().map(move |it| (nth, it)));
+    let longest = all().map(|(_, it)| it.lasted()).max().unwrap_or_default();
+    let with_one = all().filter(|(_, it)| deeds.during(it) < 2).map(|(_, it)| it.lasted()).max().unwrap_or_default();
+    let in_one_hand =
+        all().map(|(nth, it)| scene.longest_in_one_hand(&format!("m{nth}"), it)).max().unwrap_or_default();
     println!("{figures:?}: {} kills, {} stops, {} cuts", deeds.kills, deeds.stops, deeds.cuts);
     println!("outages told: {}", ledger.told.values().map(Vec::len).sum::<usize>());
     println!("blips: {}; incidents: {}", ledger.blips.values().sum::<usize>(), scene.receiver.incidents().len());
     println!("messages: {messages}; attempts repeated: {repeated}; own trouble: {}", scene.receiver.own());
-    println!("longest unobserved: {:.1?}; with one deed in it: {:.1?}", longest(usize::MAX), longest(1));
+    println!("longest unobserved: {longest:.1?}; with one deed in it: {with_one:.1?}; in one hand: {in_one_hand:.1?}");
     println!("until others had what was a killed machine's: {}", spread(&deeds.taken_over));
     println!("the same of one that stood still or was cut off: {}", spread(&deeds.taken_from_living));
     println!("sessions left: {sessions}");

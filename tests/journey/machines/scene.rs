@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use serin::domain::shard::Shard;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::{Mutex, watch};
@@ -12,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::machine::Machine;
 use super::receiver::Receiver;
-use super::servers::{CANARY, Servers};
+use super::servers::{CANARY, Servers, Unasked};
 use crate::databases;
 use crate::stage::{client, crypto};
 
@@ -22,6 +23,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Lines of each machine's log that a failure shows.
 const LOG_LINES: usize = 12;
 
+/// When each shard changed hands, by its number.
+type Hands = Arc<parking_lot::Mutex<BTreeMap<i64, Vec<Instant>>>>;
+
 /// Three machines, the servers they watch and whom they tell.
 #[derive(Debug)]
 pub(super) struct Scene {
@@ -30,6 +34,7 @@ pub(super) struct Scene {
     pub(super) machines: Vec<Arc<Mutex<Machine>>>,
     /// How many shards each has, by its id in the database.
     shares: watch::Receiver<BTreeMap<String, i64>>,
+    hands: Hands,
     client: reqwest::Client,
     database: String,
     folder: std::sync::Mutex<Option<tempfile::TempDir>>,
@@ -50,12 +55,12 @@ impl Scene {
         for nth in 1..=MACHINES {
             machines.push(Arc::new(Mutex::new(Machine::start(folder.path(), nth, &database).await)));
         }
-        let (seen, shares) = watch::channel(BTreeMap::new());
+        let ((seen, shares), hands) = (watch::channel(BTreeMap::new()), Hands::default());
         let stop = CancellationToken::new();
-        tokio::spawn(stop.clone().run_until_cancelled_owned(look(database.clone(), seen)));
+        tokio::spawn(stop.clone().run_until_cancelled_owned(look(database.clone(), seen, Arc::clone(&hands))));
         let (folder, guard) = (std::sync::Mutex::new(Some(folder)), Duration::from_mins(3) + every * 10);
         let client = client();
-        Self { servers, receiver, machines, shares, client, database, folder, guard, _stop: stop.drop_guard() }
+        Self { servers, receiver, machines, shares, hands, client, database, folder, guard, _stop: stop.drop_guard() }
     }
 
     /// Waits; a run that stands still fails with what each machine logged last.
@@ -116,6 +121,15 @@ impl Scene {
         drop(shares.wait_for(|shares| shares.contains_key(id) == has_some).await.unwrap());
     }
 
+    /// The longest that one machine after another had a monitor, and did not look at it, in a stretch of its server.
+    pub(super) fn longest_in_one_hand(&self, monitor: &str, unasked: &Unasked) -> Duration {
+        let hands = self.hands.lock();
+        let changed = hands.get(&i64::from(Shard::of(monitor).number())).map(Vec::as_slice).unwrap_or_default();
+        let within = changed.iter().copied().filter(|at| (unasked.from..unasked.until).contains(at));
+        let ends: Vec<Instant> = std::iter::once(unasked.from).chain(within).chain([unasked.until]).collect();
+        ends.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or_default()
+    }
+
     /// A number that somebody else reads.
     pub(super) async fn number(&self, sql: &str) -> i64 {
         sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut self.stranger().await).await.unwrap()
@@ -127,12 +141,20 @@ impl Scene {
 }
 
 /// Looks whose the shards are, past all links.
-async fn look(database: String, seen: watch::Sender<BTreeMap<String, i64>>) {
+async fn look(database: String, seen: watch::Sender<BTreeMap<String, i64>>, hands: Hands) {
     let mut connection = PgConnection::connect(&database).await.unwrap();
+    let mut epochs = BTreeMap::new();
     loop {
-        let counts = "SELECT node, COUNT(*) FROM leases WHERE node IS NOT NULL GROUP BY node";
-        let counts: Vec<(String, i64)> = sqlx::query_as(counts).fetch_all(&mut connection).await.unwrap();
-        seen.send_replace(counts.into_iter().collect());
+        let leases = "SELECT shard, epoch, node FROM leases WHERE role = 'decide'";
+        let leases: Vec<(i64, i64, Option<String>)> = sqlx::query_as(leases).fetch_all(&mut connection).await.unwrap();
+        let (now, mut counts) = (Instant::now(), BTreeMap::new());
+        for (shard, epoch, node) in leases {
+            if epochs.insert(shard, epoch) != Some(epoch) {
+                hands.lock().entry(shard).or_default().push(now);
+            }
+            node.into_iter().for_each(|node| *counts.entry(node).or_default() += 1);
+        }
+        seen.send_replace(counts);
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

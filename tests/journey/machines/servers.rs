@@ -54,14 +54,21 @@ struct Server {
     opened: u64,
     open: HashSet<u64>,
     asked_at: Option<Instant>,
-    unasked: Unasked,
+    longest: Duration,
+    unasked: Vec<Unasked>,
 }
 
-/// The longest that a server was asked nothing.
-#[derive(Debug, Clone, Copy, Default)]
+/// A stretch in which a server was asked nothing.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Unasked {
-    pub(super) longest: Duration,
-    pub(super) until: Option<Instant>,
+    pub(super) from: Instant,
+    pub(super) until: Instant,
+}
+
+impl Unasked {
+    pub(super) fn lasted(&self) -> Duration {
+        self.until - self.from
+    }
 }
 
 impl Servers {
@@ -90,23 +97,23 @@ impl Servers {
         self.0.iter().map(|server| server.lock().open.len()).collect()
     }
 
-    /// The longest stretch in which each was asked nothing, up to now.
-    pub(super) fn unasked(&self) -> Vec<Unasked> {
-        let longest = |server: &Mutex<Server>| {
+    /// The stretches in which each was asked nothing that were longer than all before them, up to now: the longest is the last.
+    pub(super) fn unasked(&self) -> Vec<Vec<Unasked>> {
+        let stretches = |server: &Mutex<Server>| {
             let mut server = server.lock();
             server.note(Instant::now());
-            server.unasked
+            server.unasked.clone()
         };
-        self.0.iter().map(longest).collect()
+        self.0.iter().map(stretches).collect()
     }
 }
 
 impl Server {
     fn note(&mut self, now: Instant) {
-        let before = self.asked_at.replace(now);
-        let unasked = before.map_or(Duration::ZERO, |before| now - before);
-        if unasked > self.unasked.longest {
-            self.unasked = Unasked { longest: unasked, until: Some(now) };
+        let Some(from) = self.asked_at.replace(now) else { return };
+        if now - from > self.longest {
+            self.longest = now - from;
+            self.unasked.push(Unasked { from, until: now });
         }
     }
 }
