@@ -74,13 +74,15 @@ pub(crate) struct Following {
     /// What is declared here and watched elsewhere.
     declared: HashMap<MonitorId, Arc<Monitor>>,
     seen: SeenVersions,
+    /// How often the connection that writes had been made anew by then.
+    reconnects: u64,
 }
 
 impl Following {
     fn new(fleet: &Fleet, watched: Shards) -> Self {
         let elsewhere = fleet.monitors.iter().filter(|monitor| !watched.hold_monitor(&monitor.id));
         let declared = elsewhere.map(|monitor| (monitor.id.clone(), Arc::clone(monitor))).collect();
-        Self { watched, declared, seen: SeenVersions::default() }
+        Self { watched, declared, seen: SeenVersions::default(), reconnects: 0 }
     }
 
     /// Another file is in force, or others watch something else: what no file has is gone, and all that is watched elsewhere is
@@ -101,6 +103,13 @@ impl Following {
         }
     }
 
+    /// Where a server lost what was read of it, its versions are given out again, for something else.
+    fn begin_anew_after(&mut self, reconnects: u64) {
+        if std::mem::replace(&mut self.reconnects, reconnects) != reconnects {
+            self.seen = SeenVersions::default();
+        }
+    }
+
     /// Shows what was published since the last look.
     async fn look(&mut self, store: &Store, live: &LiveState) -> Result<(), StoreError> {
         if self.declared.is_empty() {
@@ -109,6 +118,7 @@ impl Following {
         if live.take_stale() {
             self.seen = SeenVersions::default();
         }
+        self.begin_anew_after(store.reconnects());
         let (found, seen) = store.standings_since(self.seen.clone()).await?;
         for published in found {
             // One that our file does not have yet is found once it does.

@@ -1,8 +1,9 @@
 //! Publishes how the monitors that are watched here stand, so that other machines can show them: those that changed, once a
 //! second, while there are other machines.
 //!
-//! What is decided is on disk by then. Where this machine ends before it is published, whoever takes its shards over
-//! publishes all of them.
+//! All of them are published where the first other machine is there, and after each connection that broke: what was published
+//! last may be lost with a server. What is decided is on disk by then. Where this machine ends before it is published, whoever
+//! takes its shards over publishes all of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +22,12 @@ const NAME: &str = "publish";
 
 /// Publishes what changes, until shutdown.
 pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
-    let mut publishes = false;
+    let mut before = (false, context.store.reconnects());
     while !shutdown.is_cancelled() {
         context.live.metrics().turn(NAME, Utc::now());
         let are_several = context.live.nodes().now().are_several();
-        if std::mem::replace(&mut publishes, are_several) != are_several {
+        let now = (are_several, context.store.reconnects());
+        if std::mem::replace(&mut before, now) != now {
             context.live.publishes(are_several);
         }
         let leases = Arc::clone(&context.leases.borrow());

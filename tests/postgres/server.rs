@@ -42,6 +42,7 @@ async fn whoever_waits_for_a_connection_that_reads_gets_one_of_the_new_ones() {
     let store = place.open().await;
     store.commit(record("docs", 0)).await.expect("committed");
     let monitor = MonitorId::new("docs");
+    assert_eq!(store.reconnects(), 0, "the first connection is nobody's successor");
     for _ in 0..5 {
         let reads = (0..40).map(|_| store.beats(&monitor, 10, at(60)));
         let (_, read) = tokio::join!(cut_off(&place), futures_util::future::join_all(reads));
@@ -49,6 +50,7 @@ async fn whoever_waits_for_a_connection_that_reads_gets_one_of_the_new_ones() {
         assert_eq!(until_known(&store).await, Ok(()));
         assert!(store.beats(&monitor, 10, at(60)).await.is_ok(), "and reads go on");
     }
+    assert!(store.reconnects() > 0, "and whoever goes on from what was written last hears that it may be lost");
     store.close().await;
     assert_eq!(store.beats(&monitor, 10, at(60)).await, Err(StoreError::Closed), "until it is closed");
 }

@@ -219,3 +219,25 @@ async fn what_nobody_has_published_for_long_is_unknown_unless_it_fails() {
         assert_eq!(stands(&published), stale);
     }
 }
+
+#[tokio::test]
+async fn after_a_connection_that_broke_all_that_is_published_is_read_again() {
+    let machines = Machines::new().await;
+    let [mut following, _] = machines.following();
+    let [(follower, of_one), (watching, of_other)] = &machines.both;
+    let theirs = machines.fleet.monitors.iter().filter(|monitor| !of_one.hold_monitor(&monitor.id));
+    let count = theirs.inspect(|monitor| watching.live.put(seen(monitor, None).view(now()))).count();
+    assert!(count > 0 && of_other.hold_monitor(following.declared.keys().next().unwrap()));
+    publish(watching).await;
+    for (breaks, expected) in [(0, count), (0, 0), (1, count), (0, 0)] {
+        let live = LiveState::default();
+        // As if the store had counted another one since.
+        following.reconnects += breaks;
+        following.look(&follower.store, &live).await.unwrap();
+        assert_eq!(
+            live.all().len(),
+            expected,
+            "what was read is not read twice, but for a server that may have lost it"
+        );
+    }
+}

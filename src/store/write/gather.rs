@@ -25,8 +25,10 @@ pub(in crate::store) struct Signals {
     pub(in crate::store) outbox_changed: Arc<Notify>,
     /// Told where somebody asked for something.
     pub(in crate::store) asked: Arc<Notify>,
-    /// Told of every commit.
+    /// Told of every commit that waited for the disk.
     pub(in crate::store) written_at: Arc<Mutex<std::time::Instant>>,
+    /// Told of every connection to a server that took the place of one that broke.
+    pub(in crate::store) reconnects: Arc<AtomicU64>,
     /// Told of everything that waits less than others do.
     pub(in crate::store) hurry: Arc<Notify>,
     /// How long beats that decided nothing wait for company, in microseconds. A commit costs some 200 µs of CPU and a

@@ -48,6 +48,8 @@ pub struct Store {
     known_texts: Arc<KnownTexts>,
     /// When a write last reached the disk.
     written_at: Arc<Mutex<Instant>>,
+    /// How often the connection that writes was made anew.
+    reconnects: Arc<AtomicU64>,
     /// Under which leases is written what asks for any; none: whoever asks may.
     under: Option<Arc<Leases>>,
     /// Who we are among those that share it.
@@ -76,8 +78,10 @@ impl Store {
         let hurry = Arc::new(Notify::new());
         let gather_us = Arc::new(AtomicU64::new(0));
         let written_at = Arc::new(Mutex::new(Instant::now()));
+        let reconnects = Arc::new(AtomicU64::new(0));
         let signals = Signals {
             written_at: Arc::clone(&written_at),
+            reconnects: Arc::clone(&reconnects),
             outbox_changed: Arc::clone(&outbox_changed),
             asked: Arc::clone(&asked),
             hurry: Arc::clone(&hurry),
@@ -89,8 +93,20 @@ impl Store {
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
         let under = None;
-        let store =
-            Self { jobs, reads, outbox_changed, asked, hurry, gather_us, place, known_texts, written_at, under, node };
+        let store = Self {
+            jobs,
+            reads,
+            outbox_changed,
+            asked,
+            hurry,
+            gather_us,
+            place,
+            known_texts,
+            written_at,
+            reconnects,
+            under,
+            node,
+        };
         store.gather_for(GATHER_USUAL);
         Ok(store)
     }
@@ -160,6 +176,12 @@ impl Store {
     /// How long ago a write last reached the disk, or the database was opened.
     pub fn written_ago(&self) -> Duration {
         self.written_at.lock().elapsed()
+    }
+
+    /// How often the connection that writes to a server broke and was made anew: what was published in the second before may be
+    /// lost each time, and what was read of others too.
+    pub fn reconnects(&self) -> u64 {
+        self.reconnects.load(Ordering::Relaxed)
     }
 
     /// Caps the file at so many pages of 4 kB, so that a shared disk is not filled by us; 0 lifts the cap.

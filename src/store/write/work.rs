@@ -191,7 +191,12 @@ pub(in crate::store) fn patience(work: &Work) -> Patience {
 /// what the next one writes whole anyway. Nothing that somebody goes on from may be lost: `names` and `texts` are asked for anew
 /// after a connection that broke, as each does where its server crashes.
 pub(in crate::store) fn durability(work: &Work) -> Durability {
-    let Work::Record(record) = work else { return Durability::OnDisk };
+    let record = match work {
+        Work::Record(record) => record,
+        // Who publishes and who follows begin anew after a connection that broke.
+        Work::Publish(_) => return Durability::Soon,
+        _ => return Durability::OnDisk,
+    };
     // Each field is named, so that a new one has to be thought about.
     let ChangeSet {
         lease: _,
@@ -358,8 +363,8 @@ mod tests {
         for (record, expected, sentence) in records {
             assert_eq!(durability(&Work::Record(Box::new(record))), expected, "{sentence}");
         }
-        let others = [Work::Touch { now: at }, Work::Publish(Vec::new()), Work::WakeFallbacks { now: at }, Work::Close];
-        for work in others {
+        assert_eq!(durability(&Work::Publish(Vec::new())), Durability::Soon, "it is published anew");
+        for work in [Work::Touch { now: at }, Work::WakeFallbacks { now: at }, Work::Close] {
             assert_eq!(durability(&work), Durability::OnDisk, "{work:?}");
         }
     }

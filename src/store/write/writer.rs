@@ -8,6 +8,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -196,6 +197,7 @@ impl Writer {
     async fn know_anew(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
         self.names.forget_all();
         self.begun.join(&Begun::of(&sealing::sealing(connection).await?));
+        self.signals.reconnects.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
