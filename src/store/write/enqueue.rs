@@ -12,7 +12,7 @@ use crate::domain::reason::Severity;
 use crate::store::sql::connection::Connection;
 use crate::store::sql::statement::query;
 use crate::store::values::change_set::{Addressee, Outgoing};
-use crate::store::values::column::new_id;
+use crate::store::values::column::id_of;
 
 /// Overdue promises whose fallback one turn wakes.
 const FALLBACKS_MAX: u32 = 256;
@@ -242,7 +242,8 @@ async fn write_promise(connection: &mut Connection, promise: &Promise<'_>) -> Re
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $13, $13, $10, $11, $12, $14) \
          ON CONFLICT (notification, receiver) DO NOTHING",
     )
-    .bind(new_id(promise.now))
+    // The same where it is written again after a failover: tries are recorded by it.
+    .bind(id_of(promise.now, &[promise.notification, promise.receiver]))
     .bind(promise.notification)
     .bind(promise.incident)
     .bind(promise.receiver)
