@@ -35,6 +35,10 @@ mod server;
 mod batches;
 mod leases;
 mod sharing;
+mod cluster;
+mod failover;
+mod proxy;
+mod cut_off;
 
 /// A database of its own on the server; the server goes with the run.
 struct Place {

@@ -9,22 +9,22 @@ use tokio::process::{Child, Command};
 
 use crate::Place;
 
-fn serin(folder: &Path) -> Child {
+pub(crate) fn serin(folder: &Path) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_serin"));
     command.args(["run", "--config", "monitors.yaml"]).current_dir(folder).kill_on_drop(true);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
 }
 
 /// What a program says, which goes on being read: one that nobody listens to may end by itself.
-struct Said<R>(tokio::io::Lines<BufReader<R>>);
+pub(crate) struct Said<R>(tokio::io::Lines<BufReader<R>>);
 
 impl<R: AsyncRead + Unpin> Said<R> {
-    fn of(out: Option<R>) -> Self {
+    pub(crate) fn of(out: Option<R>) -> Self {
         Self(BufReader::new(out.expect("it is read")).lines())
     }
 
     /// Reads on until a line says so.
-    async fn until(&mut self, what: &str) {
+    pub(crate) async fn until(&mut self, what: &str) {
         let said = async {
             while let Some(line) = self.0.next_line().await.expect("it is read") {
                 if line.contains(what) {

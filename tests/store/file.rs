@@ -147,6 +147,7 @@ async fn a_database_of_the_version_before_answers_the_same() {
     for step in [
         "CREATE INDEX beats_of_monitor ON beats (monitor, started_at)",
         "DROP TABLE nodes",
+        "DROP TABLE decisions",
         "DROP TABLE texts",
         "DROP TABLE locks",
         "DROP TABLE holds",

@@ -49,6 +49,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("shards", include_str!("../../../migrations/sqlite/0026_shards.sql")),
     ("standings", include_str!("../../../migrations/sqlite/0027_standings.sql")),
     ("leases", include_str!("../../../migrations/sqlite/0028_leases.sql")),
+    ("decisions", include_str!("../../../migrations/sqlite/0029_decisions.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

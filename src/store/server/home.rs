@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::domain::database_address::{DatabaseAddress, ServerAddress};
 use crate::store::server::connecting::{LockMode, Servers, goodbye, within};
+use crate::store::server::decisions;
 use crate::store::server::leases::{self, SessionMark};
 use crate::store::server::schema;
 use crate::store::sql::connection::{Connection, Pool, ServerPool};
@@ -124,7 +125,11 @@ impl ServerHome {
 
     /// Says goodbye: what was ours is free at once.
     pub(in crate::store) async fn leave(self, mut connection: Connection) {
-        let left = within(LEAVE_MAX, leases::leave(&mut connection, &self.node));
+        let left = async {
+            leases::leave(&mut connection, &self.node).await?;
+            Ok(decisions::forget(&mut connection, &self.node).await?)
+        };
+        let left = within(LEAVE_MAX, left);
         if let Err(error) = left.await {
             tracing::debug!(%error, "what was watched here is free in some seconds");
         }

@@ -162,6 +162,12 @@ pub(in crate::store) async fn file_in_force(connection: &mut Connection) -> Resu
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
+/// What a machine has, by the database.
+pub(in crate::store) async fn held(connection: &mut Connection, node: &str) -> Result<Leases, sqlx::Error> {
+    let rows = query("SELECT shard, epoch FROM leases WHERE role = 'decide' AND location = $1 AND node = $2");
+    rows.bind(LOCAL).bind(node).fetch_all(connection).await?.iter().map(lease).collect()
+}
+
 async fn nodes(
     connection: &mut Connection,
     own: &str,

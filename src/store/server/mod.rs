@@ -5,4 +5,5 @@
 pub(in crate::store) mod connecting;
 pub(in crate::store) mod schema;
 pub(in crate::store) mod leases;
+pub(in crate::store) mod decisions;
 pub(in crate::store) mod home;

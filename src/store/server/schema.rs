@@ -17,6 +17,7 @@ use crate::store::values::error::{OpenError, StoreError};
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (27, "ground", include_str!("../../../migrations/postgres/0027_ground.sql")),
     (28, "leases", include_str!("../../../migrations/postgres/0028_leases.sql")),
+    (29, "expand decisions", include_str!("../../../migrations/postgres/0029_decisions.sql")),
 ];
 
 /// How the name of a step begins that only adds what an older Serin need not know.

@@ -22,13 +22,13 @@ static GOLDEN: Rows =
 const LIST_KEPT_EVERY: TimeDelta = TimeDelta::hours(1);
 
 /// Files as they are written down.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::store) struct KeptFiles {
     files: Vec<KeptFile>,
     golden: Vec<GoldenPlace>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct KeptFile {
     name: String,
     kind: FleetFileKind,
@@ -38,6 +38,11 @@ struct KeptFile {
 }
 
 impl KeptFiles {
+    /// What the texts take in memory.
+    pub(in crate::store) fn bytes(&self) -> usize {
+        self.files.iter().map(|file| file.text.len()).sum()
+    }
+
     /// Packs the texts: whoever writes has no time for that.
     pub(in crate::store) fn of(files: &FleetFiles) -> Self {
         let kept = files.files.iter().map(|file| KeptFile {
@@ -132,7 +137,7 @@ fn packed(text: &str) -> Vec<u8> {
 }
 
 /// The list of a source as it is kept from now on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::store) struct KeptList {
     source: String,
     /// None: the source is declared no more.
@@ -141,6 +146,11 @@ pub(in crate::store) struct KeptList {
 }
 
 impl KeptList {
+    /// What the text takes in memory.
+    pub(in crate::store) fn bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, Vec::len)
+    }
+
     /// Packs the text.
     pub(in crate::store) fn of(source: &str, text: Option<&str>, now: DateTime<Utc>) -> Self {
         Self { source: source.to_owned(), text: text.map(packed), now: now.timestamp_micros() }

@@ -13,7 +13,7 @@ use crate::store::sql::connection::Connection;
 use crate::store::sql::rows::Rows;
 use crate::store::sql::statement::query;
 use crate::store::values::change_set::TimelineRow;
-use crate::store::values::column::new_id;
+use crate::store::values::column::id_of;
 use crate::store::values::error::StoreError;
 use crate::store::write::actions;
 use crate::store::write::append::Names;
@@ -29,7 +29,7 @@ static CANARIES: Rows = Rows::new(
 );
 
 /// What is remembered of a fleet that came into force.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::store) struct FleetNote {
     file: String,
     hash: String,
@@ -44,6 +44,11 @@ pub(in crate::store) struct FleetNote {
 }
 
 impl FleetNote {
+    /// What it takes in memory, roughly.
+    pub(in crate::store) fn bytes(&self) -> usize {
+        self.kept.bytes() + self.monitors.len() * 100 + self.canaries.len() * 200
+    }
+
     /// What is remembered of a fleet that these files declare.
     pub(in crate::store) fn of(fleet: &Fleet, (files, word): (&FleetFiles, FileWord), now: DateTime<Utc>) -> Self {
         let canaries = fleet.monitors.iter().flat_map(|monitor| {
@@ -206,7 +211,8 @@ async fn claimed(
 ) -> Result<(), sqlx::Error> {
     let row = query("SELECT monitor FROM incidents WHERE id = $1").bind(incident).fetch_one(&mut *connection).await?;
     let asked = Asked::Claimed { incident: incident.to_owned(), is_taken };
-    let (id, monitor, actor) = (new_id(now), MonitorId::new(row.try_get(0)?), actor.to_owned());
+    let id = id_of(now, &[asked.written().0, incident, actor]);
+    let (monitor, actor) = (MonitorId::new(row.try_get(0)?), actor.to_owned());
     actions::write(connection, &Action { id, monitor, actor, at: now, asked }).await
 }
 

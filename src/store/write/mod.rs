@@ -6,7 +6,8 @@
 //! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes and `together` what goes
 //! in one message, `drill` that it would go, `silence` what nobody wants to hear of, `key` who may do what, `actions` what people ask for, `standing` what other machines are to know, `config_history` what
 //! people and files say (`config_files` each file); `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
-//! steps in the writer; `maintenance_requests` asks for them).
+//! steps in the writer; `maintenance_requests` asks for them). What was decided of late stays in `journal`, as far as `again` says, and is written once
+//! more where a server that took over lacks it (`writer/recovery`).
 
 pub(in crate::store) mod home;
 pub(crate) mod moving;
@@ -30,6 +31,8 @@ pub(crate) mod seal;
 pub(crate) mod retain;
 pub(in crate::store) mod maintenance;
 pub(in crate::store) mod work;
+pub(in crate::store) mod again;
+pub(in crate::store) mod journal;
 pub(in crate::store) mod gather;
 pub(in crate::store) mod writer;
 pub(crate) mod handle;

@@ -20,7 +20,7 @@ const ROWS_AT_ONCE: usize = 200;
 /// What a database has of itself as soon as it has tables.
 const GIVEN: [&str; 4] = ["locations", "sealing", "shards", "standing_versions"];
 /// Who works on a database, which is nobody while everything is moved.
-const OF_NODES: [&str; 2] = ["leases", "nodes"];
+const OF_NODES: [&str; 3] = ["decisions", "leases", "nodes"];
 /// Notes of the database about itself, of which one is a server's own.
 const NOTES: &str = "meta";
 const TABLES_OF_FILE: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' \

@@ -276,19 +276,24 @@ pub(in crate::store) async fn hand_back(
     Ok(())
 }
 
-/// Records a try, of all that was in its message; see `Store::attempted`.
-pub(in crate::store) async fn attempted(connection: &mut Connection, attempted: &Attempted) -> Result<(), sqlx::Error> {
+/// Records a try, of all that was in its message; see `Store::attempted`. False where it was recorded before, or there is
+/// nothing that it could be of.
+pub(in crate::store) async fn attempted(
+    connection: &mut Connection,
+    attempted: &Attempted,
+) -> Result<bool, sqlx::Error> {
+    let mut is_new = false;
     for delivery in &attempted.deliveries {
-        tried(connection, delivery, attempted).await?;
+        is_new |= tried(connection, delivery, attempted).await?;
     }
-    Ok(())
+    Ok(is_new)
 }
 
 async fn tried(
     connection: &mut Connection,
     TriedDelivery { id: delivery, stand_ins }: &TriedDelivery,
     attempted: &Attempted,
-) -> Result<(), sqlx::Error> {
+) -> Result<bool, sqlx::Error> {
     let (ended, note) = match &attempted.end {
         AttemptEnd::Accepted => ("accepted", ""),
         AttemptEnd::Failed { why, .. } => ("failed", why.as_str()),
@@ -298,7 +303,8 @@ async fn tried(
     let noted = query(
         "INSERT INTO attempts (delivery, number, started_at, ended_at, ended, note) \
          SELECT $1, COALESCE(MAX(number), 0) + 1, $2, $3, $4, $5 FROM attempts WHERE delivery = $1 \
-         HAVING COUNT(*) FILTER (WHERE started_at = $2 AND ended_at = $3) = 0",
+         HAVING COUNT(*) FILTER (WHERE started_at = $2 AND ended_at = $3) = 0 \
+         AND EXISTS (SELECT 1 FROM deliveries WHERE id = $1)",
     )
     .bind(delivery)
     .bind(attempted.started_at.timestamp_micros())
@@ -308,7 +314,7 @@ async fn tried(
     .execute(&mut *connection)
     .await?;
     if noted == 0 {
-        return Ok(());
+        return Ok(false);
     }
     let ended_at = attempted.ended_at.timestamp_micros();
     let (next_at, sent_at) = match attempted.next {
@@ -332,7 +338,7 @@ async fn tried(
     for stand_in in stand_ins {
         wake(connection, delivery, stand_in, attempted.ended_at).await?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Promises a finished delivery anew; see `Store::replay`.

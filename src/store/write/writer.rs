@@ -8,7 +8,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -16,6 +15,7 @@ use tokio::sync::mpsc;
 use crate::domain::lease::Lease;
 use crate::domain::shard::Shards;
 use crate::store::packed::sealing::{self, Begun};
+use crate::store::server::decisions;
 use crate::store::sql::connection::Connection;
 use crate::store::sql::statement::query;
 use crate::store::sql::transaction::{self, Durability};
@@ -24,10 +24,12 @@ use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
 use crate::store::values::error::is_conflict;
 use crate::store::values::known_texts::KnownTexts;
+use crate::store::write::again::Done;
 use crate::store::write::append::{Names, append};
 use crate::store::write::decide::decide;
 use crate::store::write::gather::{BATCH_MAX, Signals, gather};
 use crate::store::write::home::{ALONE, Home};
+use crate::store::write::journal::{self, Answers, Journal};
 use crate::store::write::listing;
 use crate::store::write::outbox;
 use crate::store::write::probe_memory::keep;
@@ -52,6 +54,8 @@ pub(in crate::store) struct Writer {
     signals: Signals,
     /// When texts of a server were last asked for anew.
     asked_anew: Instant,
+    /// What was decided of late; a file loses none of it.
+    journal: Option<Box<Journal>>,
 }
 
 /// How far an open database is.
@@ -86,8 +90,10 @@ impl Writer {
         signals: Signals,
     ) -> Self {
         let WriterStart { names, begun } = start;
+        let journal = connection.is_postgres().then(|| Box::new(Journal::new()));
         Self {
             home,
+            journal,
             connection: Some(connection),
             names,
             rows,
@@ -101,7 +107,14 @@ impl Writer {
     /// Writes until it is asked to close, or nobody is left who could ask.
     pub(in crate::store) async fn run(mut self, mut queue: mpsc::Receiver<WriteJob>) {
         let mut jobs = Vec::with_capacity(BATCH_MAX);
-        while queue.recv_many(&mut jobs, BATCH_MAX).await > 0 {
+        loop {
+            tokio::select! {
+                received = queue.recv_many(&mut jobs, BATCH_MAX) => if received == 0 { break },
+                () = tokio::time::sleep(recovery::DOUBT_EVERY), if self.is_in_doubt() => {
+                    self.look_into_doubt().await;
+                    continue;
+                }
+            }
             gather(&mut queue, &mut jobs, &self.signals).await;
             jobs.retain(|job| !matches!(job.work, Work::Hurry));
             let closing: Vec<WriteJob> = jobs.extract_if(.., |job| matches!(job.work, Work::Close)).collect();
@@ -127,22 +140,26 @@ impl Writer {
     }
 
     async fn batch(&mut self, jobs: impl Iterator<Item = WriteJob>) {
-        let (works, dones): (Vec<(Work, Vec<Lease>)>, Vec<_>) =
-            jobs.map(|job| ((job.work, job.under), job.done)).unzip();
+        let (works, dones): (Vec<Done>, Vec<_>) = jobs.map(|job| ((job.work, job.under), job.done)).unzip();
         if works.is_empty() {
             return;
         }
         let told = works.iter().any(|(work, _)| work.changes_outbox());
         let asked = works.iter().any(|(work, _)| work.asks_somebody());
-        let answers = match self.transact(works).await {
-            Ok(answers) => answers,
+        let (dones, answers) = match self.transact(works).await {
+            Ok(answers) => (dones, answers),
             Err(error) => {
                 self.names.forget();
                 self.row_changes = RowChanges::default();
                 if error.wants_new_connection() {
                     self.connection = None;
                 }
-                dones.iter().map(|_| Err(error.clone())).collect()
+                let dones = match &mut self.journal {
+                    Some(journal) => journal.failed(dones),
+                    None => dones,
+                };
+                let answers = dones.iter().map(|_| Err(error.clone())).collect();
+                (dones, answers)
             }
         };
         if told {
@@ -151,31 +168,19 @@ impl Writer {
         if asked {
             self.signals.asked.notify_one();
         }
-        for (done, answer) in dones.into_iter().zip(answers) {
-            // Whoever asked may have gone; what was written stays written.
-            drop(done.send(answer));
-        }
+        journal::tell(dones, answers);
     }
 
-    async fn transact(
-        &mut self,
-        works: Vec<(Work, Vec<Lease>)>,
-    ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => {
-                let mut connection = self.home.connect().await?;
-                if connection.is_postgres() {
-                    self.know_anew(&mut connection).await?;
-                }
-                connection
-            }
-        };
+    async fn transact(&mut self, works: Vec<Done>) -> Result<Answers, StoreError> {
+        let mut connection = self.connected().await?;
         let is_server = connection.is_postgres();
         if is_server && self.asked_anew.elapsed() > ASKED_ANEW_EVERY {
             // Another machine may have doomed some of what is remembered here: to be asked for takes the doom away.
             self.asked_anew = Instant::now();
             self.names.forget_all();
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.begin(&works);
         }
         let outcome = self.write(&mut connection, works).await;
         if let Err(error) = &outcome {
@@ -193,19 +198,7 @@ impl Writer {
         outcome
     }
 
-    /// What is known of texts and hours, as whichever server took over has it: some of what the one before said may be lost.
-    async fn know_anew(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
-        self.names.forget_all();
-        self.begun.join(&Begun::of(&sealing::sealing(connection).await?));
-        self.signals.reconnects.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    async fn write(
-        &mut self,
-        connection: &mut Connection,
-        works: Vec<(Work, Vec<Lease>)>,
-    ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
+    async fn write(&mut self, connection: &mut Connection, works: Vec<Done>) -> Result<Answers, StoreError> {
         if let Some(answers) = self.together(connection, &works).await? {
             return Ok(answers);
         }
@@ -231,8 +224,7 @@ impl Writer {
             }
         }
         answers.extend(self.records(connection, &records).await?);
-        self.commit(connection, durability).await?;
-        Ok(answers)
+        self.commit(connection, durability, answers).await
     }
 
     /// Begins their transaction. One of them that has to be on disk when it is answered has all of them be.
@@ -245,21 +237,13 @@ impl Writer {
     }
 
     /// Which leases still count that these works name, and do until the transaction is over.
-    async fn fence(
-        home: &Home,
-        connection: &mut Connection,
-        works: &[(Work, Vec<Lease>)],
-    ) -> Result<HashSet<Lease>, sqlx::Error> {
+    async fn fence(home: &Home, connection: &mut Connection, works: &[Done]) -> Result<HashSet<Lease>, sqlx::Error> {
         home.fence(connection, works.iter().flat_map(|(_, under)| under).copied().collect()).await
     }
 
     /// Writes what is records and nothing else, as most batches are, in as few statements as that takes; none where it is
     /// not, or where one of them contradicts what is stored: then nothing was written.
-    async fn together(
-        &mut self,
-        connection: &mut Connection,
-        works: &[(Work, Vec<Lease>)],
-    ) -> Result<Option<Vec<Result<CommitAnswer, StoreError>>>, StoreError> {
+    async fn together(&mut self, connection: &mut Connection, works: &[Done]) -> Result<Option<Answers>, StoreError> {
         if works.iter().any(|(work, _)| !matches!(work, Work::Record(_))) {
             return Ok(None);
         }
@@ -272,11 +256,10 @@ impl Writer {
             .collect();
         match self.put(connection, &records).await {
             Ok(()) => {
-                self.commit(connection, durability).await?;
-                let answer = |(_, under): &(Work, Vec<Lease>)| {
-                    if may(under) { Ok(CommitAnswer::Done) } else { Err(StoreError::LeaseLost) }
-                };
-                Ok(Some(works.iter().map(answer).collect()))
+                let answer =
+                    |(_, under): &Done| if may(under) { Ok(CommitAnswer::Done) } else { Err(StoreError::LeaseLost) };
+                let answers = works.iter().map(answer).collect();
+                self.commit(connection, durability, answers).await.map(Some)
             }
             Err(error) if is_conflict(&error) => {
                 self.names.forget();
@@ -287,12 +270,30 @@ impl Writer {
         }
     }
 
-    async fn commit(&mut self, connection: &mut Connection, durability: Durability) -> Result<(), StoreError> {
+    /// Commits, and gives the answers that are true from then on.
+    async fn commit(
+        &mut self,
+        connection: &mut Connection,
+        durability: Durability,
+        answers: Answers,
+    ) -> Result<Answers, StoreError> {
         if connection.is_postgres() {
             // It answers COMMIT with yes where a statement failed, and takes everything back: that is heard here.
-            query("SELECT 1").fetch_one(&mut *connection).await?;
+            match self.journal.as_ref().and_then(|journal| journal.running()) {
+                Some(number) => decisions::count(connection, self.home.node(), number).await?,
+                None => drop(query("SELECT 1").fetch_one(&mut *connection).await?),
+            }
         }
-        query("COMMIT").execute(&mut *connection).await?;
+        if let Err(error) = query("COMMIT").execute(&mut *connection).await {
+            let error = StoreError::from(error);
+            if let Some(journal) = self.journal.as_mut().filter(|_| error.wants_new_connection()) {
+                journal.unanswered(answers);
+            }
+            return Err(error);
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.committed(&answers);
+        }
         if durability == Durability::OnDisk {
             *self.signals.written_at.lock() = Instant::now();
         }
@@ -301,7 +302,7 @@ impl Writer {
         if !connection.is_postgres() {
             self.rows.apply(&changes);
         }
-        Ok(())
+        Ok(answers)
     }
 
     /// Writes records together; where one of them is refused, each by itself.
@@ -365,4 +366,5 @@ impl Writer {
     }
 }
 
+mod recovery;
 mod wishes;

@@ -29,10 +29,7 @@ impl Writer {
             Work::Claim { now, claiming } => {
                 CommitAnswer::Claims(outbox::claim(connection, self.home.node(), now, (&claiming, shards)).await?)
             }
-            Work::Attempted(attempted) => {
-                outbox::attempted(connection, &attempted).await?;
-                CommitAnswer::Done
-            }
+            Work::Attempted(attempted) => CommitAnswer::Changed(outbox::attempted(connection, &attempted).await?),
             Work::HandBack { deliveries, lease } => {
                 outbox::hand_back(connection, &deliveries, &lease).await?;
                 CommitAnswer::Done
