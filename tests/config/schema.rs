@@ -111,7 +111,7 @@ fn whole_files_are_judged_alike() {
     let whole = jsonschema::validator_for(&schema::schema()).expect("it is a schema");
     let included = jsonschema::validator_for(&schema::included_schema()).expect("it is a schema");
     let mut examples = vec![root().join("monitors.yaml")];
-    for folder in ["examples", "examples/servers"] {
+    for folder in ["examples", "examples/enterprise", "examples/servers"] {
         for entry in std::fs::read_dir(root().join(folder)).expect("examples") {
             let path = entry.expect("an entry").path();
             examples.extend(path.extension().is_some_and(|end| end == "yaml").then_some(path));

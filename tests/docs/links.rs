@@ -68,6 +68,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
     let mut all = documentation();
     all.push("CONTRIBUTING.md".to_owned());
     all.extend(pages("src/runbooks"));
+    all.extend(pages("examples/enterprise"));
     let mut links = 0;
     let mut wrong = Vec::new();
     for page in &all {

@@ -39,6 +39,7 @@ mod cluster;
 mod failover;
 mod proxy;
 mod cut_off;
+mod enterprise;
 
 /// A database of its own on the server; the server goes with the run.
 struct Place {
