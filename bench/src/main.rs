@@ -36,6 +36,7 @@ mod months;
 mod outbox;
 mod queries;
 mod quiet;
+mod simulate;
 mod viewers;
 
 /// A measurement that takes longer than this is broken.
@@ -90,6 +91,8 @@ enum Part {
     Viewers(viewers::ViewersBench),
     /// Measures how soon a long list is watched, and what its changes cost the beats of others
     Discovery(discovery::DiscoveryBench),
+    /// Measures what sharing, scheduling and deciding cost at any size, without sockets and database
+    Simulate(simulate::SimulateBench),
     /// Measures how long a back-test of a month takes
     Backtest(backtest::BacktestBench),
     /// Serves canned answers.
@@ -153,6 +156,7 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::Config(args)) => config::run(&args)?,
         Some(Part::FalsePages(args)) => false_pages::run(&args)?,
         Some(Part::Quiet(args)) => quiet::run(&args),
+        Some(Part::Simulate(args)) => simulate::run(&args)?,
         Some(Part::Outbox(args)) => Box::pin(outbox::run(&args)).await?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Discovery(args)) => Box::pin(discovery::run(&args)).await?,

@@ -13,7 +13,7 @@ use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
 use crate::store::file::held::DatabaseLock;
 use crate::store::sql::connection::{Connection, Pool};
 use crate::store::sql::statement::{assembled, query};
-use crate::store::values::error::OpenError;
+use crate::store::values::error::{MISPLACED, OpenError};
 use crate::store::values::error::StoreError;
 
 /// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).
@@ -105,7 +105,7 @@ pub(in crate::store) async fn lasting_readers(database: &Path, place: Arc<Databa
     let pool = pool().min_connections(READERS_MAX).idle_timeout(None).max_lifetime(None);
     let pool = pool.after_connect(move |_, _| {
         let looked = place.look();
-        Box::pin(async move { looked.map_err(|error| sqlx::Error::Io(io::Error::other(error.to_string()))) })
+        Box::pin(async move { looked.map_err(|error| sqlx::Error::Io(io::Error::new(MISPLACED, error.to_string()))) })
     });
     Ok(Pool::Sqlite(pool.connect_with(reading(database)).await?))
 }

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use sqlx::error::ErrorKind;
 use sqlx::postgres::PgDatabaseError;
 
+/// What we call it where a file is not in its place: no network says so.
+pub(in crate::store) const MISPLACED: io::ErrorKind = io::ErrorKind::InvalidFilename;
+
 /// Why a read or a write did not happen. One failure answers everybody who shared the commit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -13,7 +16,9 @@ pub enum StoreError {
     #[error("the database is closed")]
     Closed,
     /// Another process holds the database for longer than we wait.
-    #[error("the database is locked by another process; end that process (a backup, an open sqlite3 or psql shell)")]
+    #[error(
+        "the database is locked by another process; end that process (a backup, an open sqlite3 or psql shell), or bring back the standby that a server waits for"
+    )]
     Locked,
     /// No space is left, on the disk or below the database's own limit.
     #[error("the disk is full; free space on the disk that holds the database")]
@@ -166,8 +171,8 @@ impl From<sqlx::Error> for StoreError {
                     _ => Self::Other(message),
                 }
             }
-            // Ours of a file that is not in its place; everything else comes of the network.
-            sqlx::Error::Io(io) if io.kind() == io::ErrorKind::Other => Self::Io(io.to_string()),
+            sqlx::Error::Io(io) if io.kind() == MISPLACED => Self::Io(io.to_string()),
+            // Everything else comes of the network.
             sqlx::Error::Io(io) => Self::Unreachable(io.to_string()),
             sqlx::Error::Tls(error) => Self::Unreachable(error.to_string()),
             // A connection that ended before it began reads like this: a balancer takes it, and has no server to give.
