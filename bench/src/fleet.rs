@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::stores::ServerUsage;
 use crate::target::address;
 use crate::usage;
 use serin::app::{self, Options};
@@ -64,6 +65,9 @@ pub(crate) struct Load {
     /// How long is measured.
     #[arg(long)]
     pub(crate) seconds: u64,
+    /// A database on a server, in the place of a file.
+    #[arg(long)]
+    pub(crate) database: Option<String>,
 }
 
 /// Runs the program and answers what it used.
@@ -86,16 +90,28 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
     let running = app::start(options(&config), shutdown.clone()).await?;
     let live = Arc::clone(&running.live);
     let metrics = live.metrics();
+    let mut server = match &load.database {
+        Some(address) => Some(ServerUsage::of(address).await?),
+        None => None,
+    };
+    // Its tables take some megabytes before there is a beat.
+    let empty = match &mut server {
+        Some(server) => server.bytes().await?,
+        None => 0,
+    };
     let usual = [load.every + 2];
     let mut measured = Vec::new();
     for settle in if load.settle.is_empty() { &usual[..] } else { &load.settle } {
         tokio::time::sleep(Duration::from_secs(*settle).saturating_sub(began.elapsed())).await;
-        measured.push(stretch(metrics, Duration::from_secs(load.seconds)).await);
+        measured.push(stretch((metrics, server.as_ref()), Duration::from_secs(load.seconds)).await);
     }
     shutdown.cancel();
     let all = beats(metrics);
     running.ended().await?;
-    let bytes = std::fs::metadata(folder.join("bench.db"))?.len();
+    let bytes = match &mut server {
+        Some(server) => (server.bytes().await? - empty).unsigned_abs(),
+        None => std::fs::metadata(folder.join("bench.db"))?.len(),
+    };
     let mut last = measured.pop().unwrap_or_default();
     last["missed_in_all"] = json!(metrics.missed());
     last["permits"] = json!(metrics.permits());
@@ -105,7 +121,9 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
 }
 
 /// What the program used over a stretch of time from now on.
-async fn stretch(metrics: &ProcessMetrics, length: Duration) -> Value {
+async fn stretch((metrics, server): (&ProcessMetrics, Option<&ServerUsage>), length: Duration) -> Value {
+    let of_server = || server.map_or(0.0, ServerUsage::cpu);
+    let server_before = of_server();
     let (beats_before, missed_before, late_before) = (beats(metrics), metrics.missed(), metrics.lateness());
     let (cpu_before, switches_before, bytes_before) = (usage::cpu(), usage::switches(), usage::bytes_written());
     let began = Instant::now();
@@ -117,6 +135,7 @@ async fn stretch(metrics: &ProcessMetrics, length: Duration) -> Value {
     json!({
         "beats": done,
         "cpu_per_10000": cpu.as_secs_f64() * 1e4 / done.max(1) as f64,
+        "server_cpu_per_10000": (of_server() - server_before) * 1e4 / done.max(1) as f64,
         "switches_per_beat": each(usage::switches(), switches_before),
         "written_per_beat": each(usage::bytes_written(), bytes_before),
         "beats_per_second": done as f64 / elapsed.as_secs_f64(),
@@ -163,7 +182,7 @@ fn yaml(load: &Load, folder: &Path) -> anyhow::Result<String> {
     let mut yaml = format!(
         "version: 1\nserin: {{ listen: \"127.0.0.1:0\", database: \"{}\" }}\n\
          defaults: {{ every: {}s, timeout: {}ms{} }}\nmonitors:\n",
-        folder.join("bench.db").display(),
+        load.database.clone().unwrap_or_else(|| folder.join("bench.db").display().to_string()),
         load.every,
         load.timeout,
         if load.usual_windows { &rules } else { "" }

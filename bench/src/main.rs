@@ -37,6 +37,7 @@ mod outbox;
 mod queries;
 mod quiet;
 mod simulate;
+mod stores;
 mod viewers;
 
 /// A measurement that takes longer than this is broken.
@@ -93,6 +94,8 @@ enum Part {
     Discovery(discovery::DiscoveryBench),
     /// Measures what sharing, scheduling and deciding cost at any size, without sockets and database
     Simulate(simulate::SimulateBench),
+    /// Measures a file beside a PostgreSQL server: beats, pages, and taking over
+    Stores(stores::StoresBench),
     /// Measures how long a back-test of a month takes
     Backtest(backtest::BacktestBench),
     /// Serves canned answers.
@@ -101,6 +104,9 @@ enum Part {
     /// Runs the program under a load.
     #[command(hide = true)]
     Fleet(Load),
+    /// Is a machine of a fleet that several share.
+    #[command(hide = true)]
+    Machine(stores::Machine),
     /// Makes the same calls with hyper alone.
     #[command(hide = true)]
     Bare(bare::Calls),
@@ -130,7 +136,7 @@ async fn start() -> ExitCode {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         anstream::eprintln!("a TLS provider was installed already");
     }
-    let logging = if matches!(args.part, Some(Part::Months(_))) {
+    let logging = if matches!(args.part, Some(Part::Months(_) | Part::Stores(_))) {
         queries::start();
         Ok(())
     } else {
@@ -157,6 +163,8 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::FalsePages(args)) => false_pages::run(&args)?,
         Some(Part::Quiet(args)) => quiet::run(&args),
         Some(Part::Simulate(args)) => simulate::run(&args)?,
+        Some(Part::Stores(args)) => Box::pin(stores::run(&args)).await?,
+        Some(Part::Machine(args)) => Box::pin(stores::serve(args)).await?,
         Some(Part::Outbox(args)) => Box::pin(outbox::run(&args)).await?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Discovery(args)) => Box::pin(discovery::run(&args)).await?,

@@ -93,7 +93,7 @@ async fn measure(args: &MonthsBench, folder: &Path) -> anyhow::Result<()> {
 
 /// How long an answer takes to come, whole, the first time since the start and later; how long it is; and how many
 /// questions it asks of the database, at the least of several times.
-async fn timed(client: &reqwest::Client, url: &str) -> anyhow::Result<String> {
+pub(crate) async fn timed(client: &reqwest::Client, url: &str) -> anyhow::Result<String> {
     let (mut times, mut bytes) = (Vec::with_capacity(ASKED), 0);
     let ask = async || anyhow::Ok(client.get(url).send().await?.error_for_status()?.bytes().await?.len());
     let began = Instant::now();

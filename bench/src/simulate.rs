@@ -351,7 +351,8 @@ fn answer(source: &str) -> Answer {
 /// Two canaries, a beat a minute, on one of 250,000 hosts.
 fn monitor(nth: u64) -> Monitor {
     let url = format!("http://host-{}.example.org:8080/mcp", nth % 250_000);
-    let mut monitor = Monitor::undeclared(id(nth).as_str(), Address { shown: url.clone(), resolved: Secret::new(&url) });
+    let mut monitor =
+        Monitor::undeclared(id(nth).as_str(), Address { shown: url.clone(), resolved: Secret::new(&url) });
     let canary = |(name, query, kind): (&str, &str, CanaryKind)| Canary {
         id: name.to_owned(),
         query: query.to_owned(),

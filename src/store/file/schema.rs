@@ -13,8 +13,8 @@ use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
 use crate::store::file::held::DatabaseLock;
 use crate::store::sql::connection::{Connection, Pool};
 use crate::store::sql::statement::{assembled, query};
-use crate::store::values::error::{MISPLACED, OpenError};
 use crate::store::values::error::StoreError;
+use crate::store::values::error::{MISPLACED, OpenError};
 
 /// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).
 pub(in crate::store) const PAGES_MAX: u32 = 4_294_967_294;
