@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::stores::ServerUsage;
+use crate::server_usage::ServerUsage;
 use crate::target::address;
 use crate::usage;
 use serin::app::{self, Options};

@@ -20,6 +20,7 @@ use crate::fleet::Load;
 use crate::report::{cpu, late, memory, number, per_10000, quiet, row, spread};
 
 mod target;
+mod server_usage;
 mod usage;
 mod report;
 mod bare;
