@@ -67,6 +67,7 @@ pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
                 // Another machine tells them; should it end, all is found anew.
                 drills = Drills::default();
                 context.alerts.hand_over(InternalAlert::DrillFailed);
+                context.live.metrics().drills.set_failed(Vec::new());
                 Ok(())
             }
         };

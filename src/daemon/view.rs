@@ -24,8 +24,8 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Level, Phase, Signal};
 use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
 use crate::live::monitor_view::{
-    CanaryView, CostView, DayView, DeclaredView, HourMark, LatencyView, MonitorView, OpenIncident, RollUp, SignalView,
-    ToolsView,
+    CanaryView, CostView, DayView, DeclaredView, HourMark, LatencyView, Look, MonitorView, OpenIncident, RollUp,
+    SignalView, ToolsView,
 };
 use crate::live::standing::Standing;
 
@@ -202,6 +202,7 @@ impl Standing for MonitorSnapshot {
     }
 
     fn view(&self) -> MonitorView {
+        let last = self.last.as_ref().map(|last| Arc::new(last.shown(self.id(), self.tools())));
         MonitorView {
             id: self.monitor.id.clone(),
             declared: DeclaredView::of(&self.monitor),
@@ -214,7 +215,8 @@ impl Standing for MonitorSnapshot {
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             canary_score: self.state.canary_score(&self.monitor.canaries),
             canary_watch: self.state.canary_watch(&self.monitor),
-            last: self.last.as_ref().map(|last| Arc::new(last.shown(self.id(), self.tools()))),
+            look: last.as_deref().map(|(seen, outcome)| Look::of(seen, outcome)),
+            last,
             cost: CostView { spent: self.spent, hold: self.hold.as_deref().copied() },
             profile: self.profile.clone(),
             tools: self.listed.as_ref().map(|listed| ToolsView {
@@ -296,6 +298,7 @@ impl MonitorSnapshot {
                 flapping: incident.course.flapping,
                 quiet: self.quiet_by(&incident.id).map(TellingHold::said),
                 is_taken: incident.acknowledged.is_some(),
+                sequence: incident.sequence,
             }),
         }
     }

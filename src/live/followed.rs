@@ -38,6 +38,8 @@ impl SlimStanding {
             has_worked: standing.has_worked(),
             first_seen: standing.first_seen(),
             canaries: figures.canaries,
+            score: Some(view.canary_score),
+            look: view.look,
             coverage: figures.coverage,
             p95_ms: view.latency.p95_ms,
             hold: figures.hold,
@@ -49,13 +51,17 @@ impl SlimStanding {
 impl Followed {
     /// What its pages show, of what the database has: signals are as they were published, since nobody judges here.
     pub fn over(&self, kept: MonitorView) -> MonitorView {
-        let SlimStanding { since, has_worked, signals, p95_ms, hold, trouble, .. } = self.published.clone();
+        let SlimStanding { since, has_worked, signals, score, look, coverage, p95_ms, hold, trouble, .. } =
+            self.published.clone();
         MonitorView {
             roll_up: self.roll_up(),
             since,
             has_worked,
             signals,
             latency: LatencyView { p95_ms, ..kept.latency },
+            canary_score: score.unwrap_or(kept.canary_score),
+            look,
+            day: DayView { coverage: coverage.or(kept.day.coverage), ..kept.day },
             cost: CostView { hold, ..kept.cost },
             trouble,
             ..kept
@@ -163,6 +169,7 @@ impl Standing for Followed {
             canary_score: CanaryScore::default(),
             canary_watch: CanaryWatch::default(),
             last: None,
+            look: None,
             cost: CostView { spent: [nothing_spent; 2], hold: None },
             profile: ServerProfile::default(),
             tools: None,

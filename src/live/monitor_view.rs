@@ -11,7 +11,7 @@ use crate::domain::contract::Baseline;
 use crate::domain::flapping::Flapping;
 use crate::domain::monitor::{CanaryKind, Monitor, MonitorId};
 use crate::domain::monitor_state::{CanaryScore, CanaryWatch};
-use crate::domain::observation::{Observation, ToolsSeen};
+use crate::domain::observation::{BeatKind, Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::protocol::Era;
 use crate::domain::rate_limit::{Hold, Spent};
@@ -104,8 +104,10 @@ pub struct MonitorView {
     pub canary_score: CanaryScore,
     /// How many wrong answers are an incident, and what is watched over many.
     pub canary_watch: CanaryWatch,
-    /// What the last beat saw and what it meant; none before the first.
+    /// What the last beat saw and what it meant; none before the first, and where another machine made it.
     pub last: Option<Arc<(Observation, Outcome)>>,
+    /// The same in short, whichever machine made it.
+    pub look: Option<Look>,
     /// What probes cost the server, and what holds them back.
     pub cost: CostView,
     /// What probes learnt of the server.
@@ -118,6 +120,43 @@ pub struct MonitorView {
     pub day: DayView,
     /// Our own trouble that keeps this view from being fresh, where there is one.
     pub trouble: Option<String>,
+}
+
+/// What the last beat came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// By the schedule, in doubt, or because somebody asked.
+    pub kind: BeatKind,
+    /// When the probe started, UTC, by the clock of whoever made it.
+    pub started_at: DateTime<Utc>,
+    /// Duration of the whole probe.
+    pub elapsed: Duration,
+    /// Good, degraded, down, or unknown.
+    pub verdict: Verdict,
+    /// The first finding's reason; none where nothing was found.
+    pub reason: Option<FailureReason>,
+    /// That finding in one line.
+    pub summary: Option<String>,
+    /// How many findings there were.
+    pub findings: usize,
+    /// The protocol's era, where known.
+    pub era: Option<Era>,
+}
+
+impl Look {
+    /// What was seen, and what it came to.
+    pub fn of(seen: &Observation, outcome: &Outcome) -> Self {
+        Self {
+            kind: seen.kind,
+            started_at: seen.started_at,
+            elapsed: seen.elapsed,
+            verdict: outcome.verdict,
+            reason: outcome.reason(),
+            summary: outcome.findings.first().map(|finding| finding.summary.clone()),
+            findings: outcome.findings.len(),
+            era: seen.era,
+        }
+    }
 }
 
 /// What the file says of a monitor, as far as pages show it.
@@ -246,6 +285,8 @@ pub struct OpenIncident {
     pub quiet: Option<String>,
     /// Whether somebody has acknowledged it.
     pub is_taken: bool,
+    /// How many messages there were about it: an open page looks again with each.
+    pub sequence: u32,
 }
 
 /// What a strip shows of one beat.

@@ -6,9 +6,10 @@ use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 
 use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::monitor_state::CanaryScore;
 use crate::domain::rate_limit::Hold;
 use crate::live::glance::CanariesGlance;
-use crate::live::monitor_view::{MonitorView, RollUp, SignalView};
+use crate::live::monitor_view::{Look, MonitorView, RollUp, SignalView};
 
 /// What the machine that watches a monitor publishes of it: a row, as lists and open incidents need it. What else its
 /// page shows is read from the database where somebody asks.
@@ -36,6 +37,10 @@ pub struct SlimStanding {
     pub first_seen: DateTime<Utc>,
     /// How its canaries were answered.
     pub canaries: CanariesGlance,
+    /// How many of them are right, as its pages say it; none of a machine that does not say so.
+    pub score: Option<CanaryScore>,
+    /// What the last beat came to; none before the first.
+    pub look: Option<Look>,
     /// Seen ÷ due time over the last 24 h, 0–1; none before the first beat.
     pub coverage: Option<f64>,
     /// P95 of its searches in milliseconds, with its sample count; none below the least.
@@ -61,6 +66,8 @@ impl SlimStanding {
             has_worked: false,
             first_seen: now,
             canaries: CanariesGlance::default(),
+            score: None,
+            look: None,
             coverage: None,
             p95_ms: None,
             hold: None,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
 
@@ -12,12 +12,15 @@ use crate::domain::action::{Action, Asked};
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::live::monitor_view::MonitorView;
+use crate::live::standing::Standing;
 use crate::store::StoreError;
 use crate::web::problem::Problem;
 use crate::web::state::{STORE_WAIT_MAX, WebState};
 
 /// The longest a caller may wait for a look: a whole probe budget after one that is under way.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
+/// Clocks of machines differ by so much, and no page says so.
+pub(crate) const CLOCKS_APART: TimeDelta = TimeDelta::seconds(5);
 /// Characters of a name that are kept.
 const ACTOR_CHARS_MAX: usize = 64;
 
@@ -39,14 +42,24 @@ pub(crate) async fn recheck_and_wait(
 ) -> Result<Option<MonitorView>, Problem> {
     // Subscribed before asking, so that no change can be missed.
     let mut changes = state.live.changes();
-    let asked_at = recheck(state, monitor).await?;
     let id = MonitorId::new(monitor);
-    let looked = |view: &MonitorView| {
-        view.last.as_ref().is_some_and(|last| last.0.kind == BeatKind::Recheck && last.0.started_at >= asked_at)
+    let rechecked = |view: &MonitorView| {
+        view.look.as_ref().filter(|look| look.kind == BeatKind::Recheck).map(|look| look.started_at)
+    };
+    let before = state.view(&id).await.as_ref().and_then(rechecked);
+    let asked_at = recheck(state, monitor).await?;
+    // Another one than was known, which may be early by the clock of whoever made it.
+    let is_new = |at: DateTime<Utc>| Some(at) > before && at >= asked_at - CLOCKS_APART;
+    let is_over = |standing: &dyn Standing| {
+        // Of a monitor that another machine watches this is known without the database.
+        let published = standing.followed().map(|followed| followed.published.look.as_ref());
+        published.is_none_or(|look| look.is_some_and(|look| look.kind == BeatKind::Recheck && is_new(look.started_at)))
     };
     let over = async {
         loop {
-            if let Some(view) = state.view(&id).await.filter(looked) {
+            if state.live.standing(&id).is_some_and(|standing| is_over(&*standing))
+                && let Some(view) = state.view(&id).await.filter(|view| rechecked(view).is_some_and(is_new))
+            {
                 return Some(view);
             }
             // One that lags looks again; a live state that is gone has no more to say.

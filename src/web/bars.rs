@@ -122,7 +122,9 @@ async fn look(state: &WebState, wanted: &[MonitorId], is_whole: bool, now: DateT
     if wanted.is_empty() {
         return Ok(());
     }
-    let counted_from = hour_of(state.started_at) + TimeDelta::hours(1);
+    // Memory counts from there on, but not what another machine saw: an hour that is over is read all the same.
+    let is_shared = state.live.nodes().now().nodes.len() > 1;
+    let counted_from = hour_of(if is_shared { now } else { state.started_at }) + TimeDelta::hours(1);
     let (days, hours) = if is_whole { (TimeDelta::days(90), 27) } else { LATEST };
     let hours_from = hour_of(now) - TimeDelta::hours(hours);
     let store = &state.store;

@@ -224,15 +224,14 @@ pub(crate) async fn recheck(
         return actions::recheck(&state, &id).await.map(|_| StatusCode::ACCEPTED.into_response());
     };
     let view = actions::recheck_and_wait(&state, &id, Duration::from_secs(seconds)).await?;
-    let look = view.as_ref().and_then(|view| Some((view, view.last.as_ref()?)));
-    let Some((view, last)) = look else { return Ok(StatusCode::ACCEPTED.into_response()) };
-    let (seen, outcome) = &**last;
+    let look = view.as_ref().and_then(|view| Some((view, view.look.as_ref()?)));
+    let Some((view, look)) = look else { return Ok(StatusCode::ACCEPTED.into_response()) };
     let recheck = LookBody {
-        started_at: seen.started_at,
-        verdict: outcome.verdict.slug(),
-        reason: outcome.reason().map(|reason| reason.slug()),
-        summary: outcome.findings.first().map(|finding| finding.summary.clone()),
-        elapsed_ms: seen.elapsed.as_secs_f64() * 1e3,
+        started_at: look.started_at,
+        verdict: look.verdict.slug(),
+        reason: look.reason.map(|reason| reason.slug()),
+        summary: look.summary.clone(),
+        elapsed_ms: look.elapsed.as_secs_f64() * 1e3,
     };
     Ok(Json(Recheck { monitor: whole_body(&state, view), recheck }).into_response())
 }
@@ -272,14 +271,13 @@ fn declared_body(view: &MonitorView) -> DeclaredBody {
 }
 
 fn state_body(view: &MonitorView, maintenance_until: Option<DateTime<Utc>>) -> StateBody {
-    let last = view.last.as_ref().map(|last| &last.0);
     StateBody {
         state: view.roll_up.settled().word(),
         waiting: view.waiting().map(Signal::slug).collect(),
         since: view.since,
         maintenance_until,
         seen_at: view.seen_at(),
-        era: last.and_then(|seen| seen.era).map(|era| era.slug()),
+        era: view.look.as_ref().and_then(|look| look.era).map(|era| era.slug()),
     }
 }
 

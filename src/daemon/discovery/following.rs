@@ -40,7 +40,7 @@ impl Discovery {
                 let reads = Self { context: self.context.under(&held), ..self.clone() };
                 tokio::select! {
                     () = reads.read_on(&shutdown) => {}
-                    () = until_lost(&mut leases, held.of(Job::Discovery.shard())) => {}
+                    () = until_lost(&mut leases, held.of(Job::Discovery.shard())) => self.hand_over(),
                 }
                 followed.clear();
                 continue;

@@ -18,6 +18,14 @@ const NEVER_WORKED_AFTER: TimeDelta = TimeDelta::hours(24);
 const LISTS: &str = "lists";
 
 impl Discovery {
+    /// Another machine reads lists from now on, and tells of them.
+    pub(super) fn hand_over(&self) {
+        use InternalAlert as A;
+        self.context.live.lower(LISTS);
+        let told = [A::ListHeld, A::ListUnkept, A::ListUnread, A::ListUnwatched, A::NeverWorked];
+        told.into_iter().for_each(|kind| self.context.alerts.hand_over(kind));
+    }
+
     /// Raises what is trouble of ours, and gives the all-clear.
     pub(super) fn tell(&self, all: &BTreeMap<String, Known>) {
         let now = Utc::now();

@@ -10,11 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::flapping::Flapping;
 use crate::domain::monitor::MonitorId;
+use crate::domain::monitor_state::CanaryScore;
+use crate::domain::observation::BeatKind;
+use crate::domain::outcome::Verdict;
+use crate::domain::protocol::Era;
 use crate::domain::rate_limit::{Cap, Hold};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::{HeldBy, Level, Phase, Signal};
 use crate::live::glance::CanariesGlance;
-use crate::live::monitor_view::{OpenIncident, RollUp, SignalView};
+use crate::live::monitor_view::{Look, OpenIncident, RollUp, SignalView};
 use crate::live::published::SlimStanding;
 use crate::store::values::column::{micros, word};
 use crate::store::values::error::StoreError;
@@ -36,6 +40,11 @@ struct StandingText<'a> {
     /// Right, not right, finding, found.
     #[serde(default)]
     canaries: [usize; 4],
+    /// Right, asked, not asked, and since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    score: Option<(usize, usize, usize, Option<i64>)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    look: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     coverage: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +53,22 @@ struct StandingText<'a> {
     hold: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trouble: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct LookText<'a> {
+    kind: Cow<'a, str>,
+    at: i64,
+    elapsed: i64,
+    verdict: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    summary: Option<Cow<'a, str>>,
+    #[serde(default)]
+    findings: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    era: Option<Cow<'a, str>>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -75,6 +100,8 @@ struct IncidentText<'a> {
     quiet: Option<Cow<'a, str>>,
     #[serde(default)]
     is_taken: bool,
+    #[serde(default)]
+    sequence: u32,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -105,6 +132,8 @@ pub(in crate::store) fn written(published: &SlimStanding) -> String {
         has_worked: published.has_worked,
         first_seen: published.first_seen.timestamp_micros(),
         canaries: [right, not_right, finding, found],
+        score: published.score.map(|it| (it.right, it.asked, it.not_asked, it.since.map(|at| at.timestamp_micros()))),
+        look: published.look.as_ref().and_then(|look| serde_json::to_value(look_text(look)).ok()),
         coverage: published.coverage,
         p95_ms: published.p95_ms,
         hold: published.hold.map(hold_text).and_then(|hold| serde_json::to_value(hold).ok()),
@@ -112,6 +141,19 @@ pub(in crate::store) fn written(published: &SlimStanding) -> String {
     };
     // Nothing in it can fail: every key is a string, and JSON has a form for each figure.
     serde_json::to_string(&text).unwrap_or_default()
+}
+
+fn look_text(look: &Look) -> LookText<'_> {
+    LookText {
+        kind: look.kind.slug().into(),
+        at: look.started_at.timestamp_micros(),
+        elapsed: micros(look.elapsed),
+        verdict: look.verdict.slug().into(),
+        reason: look.reason.map(|reason| reason.slug().into()),
+        summary: look.summary.as_deref().map(Cow::from),
+        findings: look.findings,
+        era: look.era.map(|era| era.slug().into()),
+    }
 }
 
 fn signal_text(view: &SignalView) -> SignalText<'_> {
@@ -137,6 +179,7 @@ fn incident_text(open: &OpenIncident) -> IncidentText<'_> {
         flapping: open.flapping.map(|it| (it.openings, micros(it.calm), it.told)),
         quiet: open.quiet.as_deref().map(Cow::from),
         is_taken: open.is_taken,
+        sequence: open.sequence,
     }
 }
 
@@ -177,6 +220,10 @@ pub(in crate::store) fn read((monitor, node): (&str, &str), text: &str) -> Resul
         has_worked: published.has_worked,
         first_seen: moment(published.first_seen)?,
         canaries: CanariesGlance { right, not_right, finding, found },
+        score: published.score.and_then(|text| known(monitor, score(text))),
+        look: published
+            .look
+            .and_then(|text| known(monitor, serde_json::from_value(text).map_err(unreadable).and_then(look))),
         coverage: published.coverage,
         p95_ms: published.p95_ms,
         hold: published
@@ -189,6 +236,23 @@ pub(in crate::store) fn read((monitor, node): (&str, &str), text: &str) -> Resul
 /// What can be read.
 fn known<T>(monitor: &str, read: Result<T, StoreError>) -> Option<T> {
     read.inspect_err(|error| tracing::debug!(monitor, %error, "what another machine published is left out")).ok()
+}
+
+fn score((right, asked, not_asked, since): (usize, usize, usize, Option<i64>)) -> Result<CanaryScore, StoreError> {
+    Ok(CanaryScore { right, asked, not_asked, since: since.map(moment).transpose()? })
+}
+
+fn look(text: LookText<'_>) -> Result<Look, StoreError> {
+    Ok(Look {
+        kind: word(&text.kind, "kind", BeatKind::from_slug)?,
+        started_at: moment(text.at)?,
+        elapsed: length(text.elapsed),
+        verdict: word(&text.verdict, "verdict", Verdict::from_slug)?,
+        reason: text.reason.map(|reason| word(&reason, "reason", FailureReason::from_slug)).transpose()?,
+        summary: text.summary.map(Cow::into_owned),
+        findings: text.findings,
+        era: text.era.and_then(|era| Era::from_slug(&era)),
+    })
 }
 
 fn signal(monitor: &str, text: SignalText<'_>) -> Result<SignalView, StoreError> {
@@ -216,6 +280,7 @@ fn incident(text: IncidentText<'_>) -> Result<OpenIncident, StoreError> {
         flapping: text.flapping.map(flapping),
         quiet: text.quiet.map(Cow::into_owned),
         is_taken: text.is_taken,
+        sequence: text.sequence,
     })
 }
 
@@ -260,6 +325,17 @@ mod tests {
             has_worked: true,
             first_seen: at(9),
             canaries: CanariesGlance { right: 5, not_right: 1, finding: 4, found: 3 },
+            score: Some(CanaryScore { right: 5, asked: 6, not_asked: 2, since: Some(at(7)) }),
+            look: Some(Look {
+                kind: BeatKind::Recheck,
+                started_at: at(2),
+                elapsed: Duration::from_millis(812),
+                verdict: Verdict::Degraded,
+                reason: Some(FailureReason::EmptyResults),
+                summary: Some("2 of 6 canaries got nothing".to_owned()),
+                findings: 2,
+                era: Some(Era::Modern),
+            }),
             coverage: Some(0.998),
             p95_ms: Some((812.25, 40)),
             hold,
@@ -279,6 +355,7 @@ mod tests {
             flapping: Some(Flapping { openings: 6, calm: Duration::from_secs(600), told: true }),
             quiet: Some("explained by incident i0".to_owned()),
             is_taken: true,
+            sequence: 3,
         };
         let view = |signal, phase, incident| SignalView {
             signal,
@@ -310,6 +387,7 @@ mod tests {
         }
         let unseen =
             SlimStanding { seen_at: None, coverage: None, p95_ms: None, trouble: None, ..published(vec![], None) };
+        let unseen = SlimStanding { score: None, look: None, ..unseen };
         assert_eq!(read(("docs", "n1"), &written(&unseen)).unwrap(), unseen, "one that nobody has looked at yet");
     }
 

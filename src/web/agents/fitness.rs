@@ -75,11 +75,13 @@ enum Ground {
 }
 
 impl Fitness {
-    /// Of a monitor as it stands at this moment.
-    pub(crate) fn of(view: &MonitorView, now: DateTime<Utc>) -> Self {
-        let grounds = grounds(view, now);
+    /// Of a monitor as it stands at this moment, and as its pages show it: of one that another machine watches these know
+    /// less.
+    pub(crate) fn of(standing: &dyn Standing, view: &MonitorView, now: DateTime<Utc>) -> Self {
+        let grounds = grounds(standing, now);
         let fit = worst(&grounds);
-        let why: Vec<Why> = grounds.iter().map(|(_, ground)| why(*ground, view)).collect();
+        let seen_at = standing.figures().seen_at;
+        let why: Vec<Why> = grounds.iter().map(|(_, ground)| why(*ground, view, seen_at)).collect();
         let deciding = grounds.iter().zip(&why).filter(|((level, _), _)| *level == fit);
         let CanaryScore { right, asked, not_asked, .. } = view.canary_score;
         let others = if not_asked > 0 { format!(", {not_asked} not asked") } else { String::new() };
@@ -88,7 +90,7 @@ impl Fitness {
             fit,
             since: deciding.map(|(_, why)| why.since).min().unwrap_or(view.since),
             why,
-            looked_seconds_ago: looked(view, now).map(|looked| looked.as_secs()),
+            looked_seconds_ago: looked(standing, now).map(|looked| looked.as_secs()),
             canaries_right: format!("{right} of {asked}{others}"),
         }
     }
@@ -138,7 +140,7 @@ fn grounds(standing: &dyn Standing, now: DateTime<Utc>) -> Vec<(FitnessLevel, Gr
     found
 }
 
-fn why(ground: Ground, view: &MonitorView) -> Why {
+fn why(ground: Ground, view: &MonitorView, seen_at: Option<DateTime<Utc>>) -> Why {
     let of = |signal: Signal| view.signals.iter().find(|view| view.signal == signal);
     let (mut since, mut failure_reason, mut detail) = (None, None, String::new());
     let what = match ground {
@@ -163,7 +165,7 @@ fn why(ground: Ground, view: &MonitorView) -> Why {
             "canaries were not answered rightly when last asked"
         }
         Ground::NotLooked => {
-            since = view.figures().seen_at;
+            since = seen_at;
             "it was not looked at lately"
         }
         Ground::NoCanary => "it answers, and no canary has said yet whether it finds what is there",

@@ -153,8 +153,9 @@ fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ErrorData> {
 
 impl Agents {
     async fn fitness(&self, asked: ServerArguments) -> Result<Value, String> {
-        let views = self.0.views(&[self.one(&asked.server)?]).await;
-        views.first().map(|view| json!(Fitness::of(view, Utc::now()))).ok_or_else(|| NO_SERVER.to_owned())
+        let one = self.one(&asked.server)?;
+        let views = self.0.views(std::slice::from_ref(&one)).await;
+        views.first().map(|view| json!(Fitness::of(&*one, view, Utc::now()))).ok_or_else(|| NO_SERVER.to_owned())
     }
 
     /// The server that is meant: an agent knows its address rather than what Serin calls it.

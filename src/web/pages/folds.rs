@@ -74,16 +74,16 @@ pub(crate) fn heat(heat: Option<&Heat>) -> Fold {
 
 pub(crate) fn probe(view: &MonitorView) -> Fold {
     let (title, id) = ("Last probe", "probe");
-    let Some(last) = &view.last else { return Fold { id, title, said: "no probe yet".to_owned(), bad: false } };
-    let (verdict, findings) = (last.1.verdict, &last.1.findings);
-    let said = match findings.first() {
-        Some(first) if findings.len() > 1 => {
-            format!("{}: {} and {} more", verdict.slug(), first.reason.slug(), findings.len() - 1)
+    let Some(look) = &view.look else { return Fold { id, title, said: "no probe yet".to_owned(), bad: false } };
+    let verdict = look.verdict;
+    let said = match look.reason {
+        Some(first) if look.findings > 1 => {
+            format!("{}: {} and {} more", verdict.slug(), first.slug(), look.findings - 1)
         }
-        Some(first) => format!("{}: {}", verdict.slug(), first.reason.slug()),
+        Some(first) => format!("{}: {}", verdict.slug(), first.slug()),
         None => verdict.slug().to_owned(),
     };
-    Fold { id, title, said, bad: !matches!(verdict, Verdict::Good | Verdict::Unknown) || !findings.is_empty() }
+    Fold { id, title, said, bad: !matches!(verdict, Verdict::Good | Verdict::Unknown) || look.findings > 0 }
 }
 
 pub(crate) fn tools(tools: &ToolsPart) -> Fold {

@@ -75,6 +75,8 @@ struct MonitorPage {
     /// None where it declares no canary.
     board: Option<BoardPart>,
     probe: Option<ProbeStory>,
+    /// On whose page its steps stand, where that is another machine's.
+    probe_at: Option<String>,
     transcript: Option<TranscriptLink>,
     footprint: FootprintPart,
     tools: ToolsPart,
@@ -220,6 +222,7 @@ pub(crate) async fn page(
         board: (!view.canaries.is_empty())
             .then(|| board::tell(&view, declared, &fleet.provenance, board.as_ref(), choices, now)),
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
+        probe_at: (view.last.is_none() && view.look.is_some()).then(|| state.watched_by(&view.id)).flatten(),
         transcript: kept.transcript.map(|line| transcripts::link(line, now)),
         footprint,
         beats: kept.beats.into_iter().map(|line| beat_row(line, now)).collect(),
