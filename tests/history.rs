@@ -143,6 +143,7 @@ async fn try_all(running: &Running, is_taken: bool) {
     let tried = claims.into_iter().map(|claim| {
         let failed = AttemptEnd::Failed { why: "HTTP 503".to_owned(), retry_after: None };
         running.store.attempted(Attempted {
+            is_again: false,
             deliveries: vec![TriedDelivery { id: claim.delivery, stand_ins: Vec::new() }],
             lease: claim.lease,
             started_at: now,

@@ -195,7 +195,16 @@ impl DeliveryWorker {
         }
         let (next, deliveries) = decide(&claim, &end, &fleet, receiver.as_deref(), ended_at, rand::random());
         let is_accepted = end == AttemptEnd::Accepted;
-        let attempted = Attempted { deliveries, lease: claim.lease, started_at, ended_at, end, external_ref, next };
+        let attempted = Attempted {
+            deliveries,
+            lease: claim.lease,
+            started_at,
+            ended_at,
+            end,
+            external_ref,
+            next,
+            is_again: false,
+        };
         self.record(attempted, shutdown).await;
         Some(is_accepted)
     }
@@ -244,10 +253,16 @@ impl DeliveryWorker {
         let mut failures = 0;
         let mut deadline: Option<Instant> = None;
         loop {
-            let error = match self.store.attempted(attempted.clone()).await {
-                Ok(()) => return,
-                Err(error) => error,
+            let over = async {
+                shutdown.cancelled().await;
+                tokio::time::sleep(RECORD_GRACE).await;
             };
+            let recorded = tokio::select! {
+                recorded = self.store.attempted(attempted.clone()) => recorded,
+                // What is unknown of it is looked into for as long as it takes.
+                () = over => Err(StoreError::Closed),
+            };
+            let Err(error) = recorded else { return };
             if shutdown.is_cancelled() {
                 deadline = deadline.or_else(|| Some(Instant::now() + RECORD_GRACE));
             }

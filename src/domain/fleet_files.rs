@@ -33,6 +33,8 @@ pub enum FileWord {
     Start,
     /// The same, once that machine has worked for a while. One that was in force before is an older one.
     Proven,
+    /// A server that took over lacks that it was put in force. One that came later stays.
+    Again,
 }
 
 /// What a file is to its fleet.

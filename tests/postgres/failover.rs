@@ -123,6 +123,7 @@ impl Machine {
 
     async fn delivered(&self, claim: &Claim) {
         let tried = Attempted {
+            is_again: false,
             deliveries: vec![TriedDelivery { id: claim.delivery.clone(), stand_ins: Vec::new() }],
             lease: claim.lease.clone(),
             started_at: at(11),
@@ -146,7 +147,7 @@ async fn decided(server: &Server) -> Vec<String> {
         "SELECT 'line ' || incident || ' ' || kind || ' ' || text FROM incident_events",
         "SELECT 'silence ' || id || ' ' || author FROM silences",
         "SELECT 'asked ' || action || ' ' || subject || ' ' || actor FROM actions",
-        "SELECT 'lease ' || shard || ' ' || COALESCE(node, '-') || ' ' || epoch FROM leases",
+        "SELECT 'lease ' || shard || ' ' || COALESCE(node, '-') FROM leases",
     ] {
         all.extend(server.read(&format!("{rows} ORDER BY 1")).await);
     }
@@ -174,6 +175,7 @@ async fn what_an_asynchronous_standby_lacks_is_written_again_with_the_same_ids()
     }
     assert_eq!(claims.len(), 3);
     assert_eq!(two.store.acknowledge("i1", "ada", at(13)).await, Ok(true));
+    assert_eq!(two.store.acknowledge("i1", "bob", at(14)).await, Ok(false), "somebody has it");
     let silence = Silence {
         id: "s1".to_owned(),
         matches: serin::domain::route::Match::default(),
@@ -199,8 +201,16 @@ async fn what_an_asynchronous_standby_lacks_is_written_again_with_the_same_ids()
     assert_eq!(cluster.standby.read(calm).await, ["0"], "nobody was told anything by that one");
     let (again, _) = claimed(&one.store, at(60)).await;
     assert_eq!(again, ["n-i0>oncall"], "what was delivered is not delivered again");
+    let before = two.held.clone();
+    let shared = async { while (one.turn().await, two.turn().await) != (128, 128) {} };
+    tokio::time::timeout(LONG, shared).await.expect("it is shared as before");
+    assert!(two.held.without(&before).iter().next().is_some(), "what it took again it reads again");
     one.opens("i3").await;
     two.opens("i4").await;
+    assert_eq!(two.store.give_back("i1", "ada", at(70)).await, Ok(true));
+    until_known(&two.store).await;
+    let taken = "SELECT COALESCE(acknowledged_by, '-') FROM incidents WHERE id = 'i1'";
+    assert_eq!(cluster.standby.read(taken).await, ["-"], "what did nothing then is not done later");
     two.store.close().await;
     one.store.close().await;
 }

@@ -22,6 +22,7 @@ pub(crate) fn ended(
 ) -> Attempted {
     let stand_ins: Vec<String> = stand_ins.iter().map(|name| (*name).to_owned()).collect();
     Attempted {
+        is_again: false,
         deliveries: claim
             .deliveries()
             .into_iter()

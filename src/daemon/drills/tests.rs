@@ -131,6 +131,7 @@ impl Stand {
             };
             let stand_ins = if matches!(end, AttemptEnd::Refused { .. }) { claim.fallback } else { None };
             let attempted = Attempted {
+                is_again: false,
                 deliveries: vec![TriedDelivery { id: claim.delivery, stand_ins: stand_ins.into_iter().collect() }],
                 lease: claim.lease,
                 started_at: now,

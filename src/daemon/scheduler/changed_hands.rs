@@ -18,6 +18,10 @@ impl Scheduler {
     /// Watches a monitor no longer, of which another machine decides. What is under way is written by nobody.
     pub(super) fn let_go(&mut self, id: &MonitorId) {
         let Some(slot) = self.slots.remove(id) else { return };
+        if slot.was_down {
+            // Whoever depends on it is woken once it is back there.
+            self.down_elsewhere.insert(id.clone());
+        }
         if self.wanted.remove(id) && self.wanted.is_empty() {
             self.gather();
         }

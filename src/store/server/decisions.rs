@@ -36,7 +36,9 @@ pub(in crate::store) async fn last(connection: &mut Connection, node: &str) -> R
     row.try_get(0)
 }
 
-/// Takes once more what is a machine's under numbers that a server has not heard of, and gives what it has there.
+/// Takes once more what is a machine's under numbers that a server has not heard of, and gives what it has there. What is
+/// taken has a number that the machine does not know either, so that it reads it once more: another one may have decided
+/// something of it there meanwhile.
 pub(in crate::store) async fn hold_again(
     connection: &mut Connection,
     node: &str,
@@ -44,7 +46,7 @@ pub(in crate::store) async fn hold_again(
 ) -> Result<Leases, sqlx::Error> {
     let (shards, epochs): (Vec<u8>, Vec<i64>) = held.iter().map(|lease| (lease.shard.number(), lease.epoch)).unzip();
     query(concat!(
-        "UPDATE leases SET node = $2, epoch = held.epoch FROM (SELECT s.value AS shard, e.value AS epoch FROM ",
+        "UPDATE leases SET node = $2, epoch = held.epoch + 1 FROM (SELECT s.value AS shard, e.value AS epoch FROM ",
         number_rows!("$3"),
         " s JOIN ",
         number_rows!("$4"),

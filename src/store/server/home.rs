@@ -100,9 +100,17 @@ impl ServerHome {
         limit(&mut connection).await?;
         self.session.put(&mut connection).await?;
         *self.connected_again.lock() = Some(Instant::now());
-        // What reads may hang on a server that is gone, or read what another one wrote later.
-        self.readers.renew();
         Ok(connection)
+    }
+
+    /// What was decided here stands on the server of the new connection, or could not be written again yet. Reads go there
+    /// only then: whoever reads before would decide by what it lacks.
+    pub(in crate::store) fn recovered(&self, error: Option<&StoreError>) {
+        match error {
+            // What reads may hang on a server that is gone, or read what another one wrote later.
+            None => self.readers.renew(),
+            Some(error) => *self.refused.lock() = Some((Instant::now(), error.clone())),
+        }
     }
 
     /// Our id among those that share it.

@@ -5,7 +5,7 @@
 //! shard, so that nobody else takes it before that is written (`fence`); whoever takes a shard counts its epoch up, and reads
 //! how it stands afterwards. So it matters to nobody's decision how long a machine stood still, or what time it believes in.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -28,6 +28,10 @@ const GONE_AFTER: TimeDelta = TimeDelta::seconds(10);
 const GONE_WITHOUT_SESSION_AFTER: TimeDelta = TimeDelta::seconds(5);
 /// One that is gone is shown for so long.
 const SHOWN_FOR: TimeDelta = TimeDelta::hours(24);
+
+/// Under these keys stands which file is in force, and since when.
+const IN_FORCE: &str = "file_in_force";
+const IN_FORCE_AT: &str = "file_in_force_at";
 
 /// By which a session of ours is known among those of the server: it is taken with every connection that writes.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +86,12 @@ pub(in crate::store) async fn turn(
     let holdings = holdings(connection).await?;
     let has_file = |view: &NodeView| file_in_force.as_ref().is_none_or(|file| *file == view.file);
     let known = nodes.iter().map(|it| Node { id: it.id.clone(), has_file: has_file(it), is_gone: it.is_gone });
-    let next = next_move(node, &note.held, &known.collect::<Vec<_>>(), &holdings);
+    let mut known: Vec<Node> = known.collect();
+    // Whom a server that took over has never heard of may not have come back to it yet.
+    let owners = holdings.iter().filter(|_| !is_settled).filter_map(|holding| holding.node.clone());
+    let unknown: BTreeSet<String> = owners.filter(|id| known.iter().all(|node| node.id != *id)).collect();
+    known.extend(unknown.into_iter().map(|id| Node { id, has_file: true, is_gone: false }));
+    let next = next_move(node, &note.held, &known, &holdings);
     let leases = moved(connection, node, (&note.held, &holdings), &next).await?;
     let others = holdings.iter().filter(|it| leases.of(it.shard).is_none());
     let whose: Vec<&str> = others.filter_map(|holding| holding.node.as_deref()).collect();
@@ -127,7 +136,7 @@ async fn say(
 /// Puts a file in force; false where it stays as it is.
 pub(in crate::store) async fn put_in_force(
     connection: &mut Connection,
-    (file, word): (&str, FileWord),
+    (file, word, at): (&str, FileWord, DateTime<Utc>),
 ) -> Result<bool, StoreError> {
     // One after another: what is in force is one file.
     query("SELECT pg_advisory_xact_lock(hashtext('serin: the file in force'))").fetch_one(&mut *connection).await?;
@@ -144,21 +153,29 @@ pub(in crate::store) async fn put_in_force(
         FileWord::Change => false,
         FileWord::Start => is_other_there,
         FileWord::Proven => is_other_there && was_in_force.is_some(),
+        FileWord::Again => {
+            noted(connection, IN_FORCE_AT).await?.and_then(|at| at.parse().ok()) > Some(at.timestamp_micros())
+        }
     };
     if waits {
         return Ok(false);
     }
-    for key in [known.as_str(), "file_in_force"] {
+    let at = at.timestamp_micros().to_string();
+    for (key, value) in [(known.as_str(), file), (IN_FORCE, file), (IN_FORCE_AT, &at)] {
         let put =
             "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-        query(put).bind(key).bind(file).execute(&mut *connection).await?;
+        query(put).bind(key).bind(value).execute(&mut *connection).await?;
     }
     Ok(true)
 }
 
 /// What stands for the file in force; none before any was.
 pub(in crate::store) async fn file_in_force(connection: &mut Connection) -> Result<Option<String>, StoreError> {
-    let row = query("SELECT value FROM meta WHERE key = 'file_in_force'").fetch_optional(connection).await?;
+    noted(connection, IN_FORCE).await
+}
+
+async fn noted(connection: &mut Connection, key: &str) -> Result<Option<String>, StoreError> {
+    let row = query("SELECT value FROM meta WHERE key = $1").bind(key).fetch_optional(connection).await?;
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 

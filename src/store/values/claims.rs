@@ -124,6 +124,8 @@ pub struct Attempted {
     pub external_ref: Option<String>,
     /// Done, tried again, or given up.
     pub next: NextAttempt,
+    /// It is written once more on a server that lacks it, and may lack the claim, too.
+    pub is_again: bool,
 }
 
 /// One delivery of a try.

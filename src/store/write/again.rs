@@ -3,6 +3,7 @@
 
 use crate::domain::lease::Lease;
 use crate::store::values::change_set::ChangeSet;
+use crate::store::values::claims::Attempted;
 use crate::store::write::work::Work;
 
 /// Bytes of a record beside its long texts, roughly.
@@ -13,7 +14,9 @@ impl Work {
     pub(in crate::store) fn again(&self) -> Option<Self> {
         Some(match self {
             Self::Record(record) if decides(record) => Self::Record(record.clone()),
-            Self::Attempted(attempted) => Self::Attempted(attempted.clone()),
+            Self::Attempted(attempted) => {
+                Self::Attempted(Box::new(Attempted { is_again: true, ..Attempted::clone(attempted) }))
+            }
             Self::WakeFallbacks { now } => Self::WakeFallbacks { now: *now },
             Self::Replay { deliveries, actor, now } => {
                 Self::Replay { deliveries: deliveries.clone(), actor: actor.clone(), now: *now }
@@ -34,7 +37,7 @@ impl Work {
             Self::Audit(line) => Self::Audit(line.clone()),
             Self::BeginDrill(run) => Self::BeginDrill(run.clone()),
             Self::EndDrill(end) => Self::EndDrill(end.clone()),
-            Self::Loaded(fleet) => Self::Loaded(fleet.clone()),
+            Self::Loaded(fleet) => Self::Loaded(Box::new(fleet.again())),
             Self::KeepList(list) => Self::KeepList(list.clone()),
             Self::Record(_)
             | Self::Claim { .. }
@@ -51,6 +54,20 @@ impl Work {
             | Self::Hurry
             | Self::Close => return None,
         })
+    }
+
+    /// Whether one of the same kind that was done before need not be done again.
+    pub(in crate::store) const fn replaces_older(&self) -> bool {
+        matches!(self, Self::Loaded(_) | Self::KeepList(_))
+    }
+
+    /// Whether this is such a one.
+    pub(in crate::store) fn replaces(&self, older: &Self) -> bool {
+        match (self, older) {
+            (Self::Loaded(_), Self::Loaded(_)) => true,
+            (Self::KeepList(list), Self::KeepList(older)) => list.is_of_source_of(older),
+            _ => false,
+        }
     }
 
     /// What it takes in memory, roughly.
@@ -86,6 +103,13 @@ fn record_bytes(record: &ChangeSet) -> usize {
     let texts = record.texts.iter().map(|text| text.begins.len());
     let transcripts = record.transcripts.iter().map(|row| row.text.len());
     let incidents = record.incidents.len() * RECORD_BYTES;
+    let listings =
+        record.listing.iter().map(|row| &row.listing).chain(record.tools.iter().map(|row| &row.tools.listing));
+    // Once as its own text, and once more as what is compared of it.
+    let listings = listings.map(|listing| 2 * listing.json.len());
     let detectors = record.signals.iter().filter_map(|row| row.detector.as_ref()).map(Vec::len);
-    RECORD_BYTES + incidents + said + sources.chain(texts).chain(transcripts).chain(detectors).sum::<usize>()
+    RECORD_BYTES
+        + incidents
+        + said
+        + sources.chain(texts).chain(listings).chain(transcripts).chain(detectors).sum::<usize>()
 }

@@ -146,6 +146,11 @@ pub(in crate::store) struct KeptList {
 }
 
 impl KeptList {
+    /// Whether both are of one source.
+    pub(in crate::store) fn is_of_source_of(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+
     /// What the text takes in memory.
     pub(in crate::store) fn bytes(&self) -> usize {
         self.text.as_ref().map_or(0, Vec::len)

@@ -44,6 +44,11 @@ pub(in crate::store) struct FleetNote {
 }
 
 impl FleetNote {
+    /// The same, as it is written again.
+    pub(in crate::store) fn again(&self) -> Self {
+        Self { word: FileWord::Again, ..self.clone() }
+    }
+
     /// What it takes in memory, roughly.
     pub(in crate::store) fn bytes(&self) -> usize {
         self.kept.bytes() + self.monitors.len() * 100 + self.canaries.len() * 200
@@ -78,7 +83,7 @@ pub(in crate::store) async fn loaded(
     fleet: &FleetNote,
 ) -> Result<bool, StoreError> {
     let now = fleet.now.timestamp_micros();
-    if connection.is_postgres() && !leases::put_in_force(connection, (&fleet.declared, fleet.word)).await? {
+    if connection.is_postgres() && !leases::put_in_force(connection, (&fleet.declared, fleet.word, fleet.now)).await? {
         return Ok(false);
     }
     let number = names.config(connection, &fleet.hash).await?;

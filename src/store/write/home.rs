@@ -102,6 +102,13 @@ impl Home {
         }
     }
 
+    /// All stands there by now that was decided here, or does not for this reason: nobody reads of another server before.
+    pub(in crate::store) fn recovered(&self, error: Option<&StoreError>) {
+        if let Self::Server(home) = self {
+            home.recovered(error);
+        }
+    }
+
     /// Caps a file at so many pages; 0 lifts the cap. A server's disk is its own business.
     ///
     /// # Errors

@@ -111,7 +111,7 @@ impl Journal {
         self.running.as_ref().map(|running| running.number)
     }
 
-    /// The running transaction is on disk. What of it was refused is not written again.
+    /// The running transaction is on disk. What of it was refused, or found nothing to do, is not written again.
     pub(in crate::store) fn committed(&mut self, answers: &Answers) {
         for answer in answers {
             if let Ok(CommitAnswer::Leases(turn)) = answer {
@@ -119,7 +119,8 @@ impl Journal {
             }
         }
         let Some(mut running) = self.running.take() else { return };
-        running.works.retain(|(nth, _)| answers.get(*nth).is_none_or(Result::is_ok));
+        let did = |answer: &Result<_, _>| answer.is_ok() && !found_nothing(answer);
+        running.works.retain(|(nth, _)| answers.get(*nth).is_none_or(did));
         self.keep(running);
     }
 
@@ -128,6 +129,7 @@ impl Journal {
         if decided.works.is_empty() {
             return;
         }
+        self.forget_replaced(&decided);
         self.works += decided.works.len();
         self.bytes += decided.bytes();
         self.kept.push_back(decided);
@@ -136,6 +138,18 @@ impl Journal {
             let Some(oldest) = self.kept.pop_front() else { break };
             self.works -= oldest.works.len();
             self.bytes -= oldest.bytes();
+        }
+    }
+
+    /// Of files and lists, which are large and come all day, the last one says it all.
+    fn forget_replaced(&mut self, decided: &Decided) {
+        for (_, (new, _)) in &decided.works {
+            for older in self.kept.iter_mut().filter(|_| new.replaces_older()) {
+                let (works, bytes) = (older.works.len(), older.bytes());
+                older.works.retain(|(_, (work, _))| !new.replaces(work));
+                self.works -= works - older.works.len();
+                self.bytes -= bytes - older.bytes();
+            }
         }
     }
 
@@ -185,10 +199,9 @@ impl Journal {
     }
 
     /// These were done again, and are tried once more where they found nothing to do it to: what they are about was another
-    /// machine's decision, which may not be there again yet.
-    pub(in crate::store) fn done_again(&mut self, works: Vec<Done>, answers: &Answers) {
-        let found_nothing = |answer: &Result<_, _>| matches!(answer, Ok(CommitAnswer::Changed(false)));
-        if self.late.1.is_empty() {
+    /// machine's decision, which may not be there again yet. `is_first`: that was the first time.
+    pub(in crate::store) fn done_again(&mut self, works: Vec<Done>, answers: &Answers, is_first: bool) {
+        if is_first {
             self.late.0 = Instant::now();
         }
         self.late.1.extend(works.into_iter().zip(answers).filter(|(_, it)| found_nothing(it)).map(|(done, _)| done));
@@ -219,23 +232,29 @@ impl Journal {
         tell(askers, answers);
     }
 
-    /// It is not there, and a transaction begins to do it now: what it does, and who waits for it.
-    pub(in crate::store) fn begin_doubted(&mut self, doubt: Doubt) -> (Vec<Done>, Vec<Asker>) {
-        let Doubt { mut decided, askers, .. } = doubt;
+    /// It is not there, and a transaction begins to do it now: what it does, who waits for it, and what would be true were it
+    /// there.
+    pub(in crate::store) fn begin_doubted(&mut self, doubt: Doubt) -> (Vec<Done>, Vec<Asker>, Answers) {
+        let Doubt { mut decided, askers, answers } = doubt;
         decided.number_places();
         let works = decided.again();
         self.running = Some(decided);
-        (works, askers)
+        (works, askers, answers)
     }
 
     /// That could not be done yet, or it is not known: they go on waiting.
-    pub(in crate::store) fn doubt_again(&mut self, askers: Vec<Asker>) {
-        let untold = |decided| Doubt { decided, answers: Vec::new(), askers: Vec::new() };
+    pub(in crate::store) fn doubt_again(&mut self, askers: Vec<Asker>, answers: Answers) {
+        let untold = |decided| Doubt { decided, answers, askers: Vec::new() };
         self.doubt = self.doubt.take().or_else(|| self.running.take().map(untold));
         if let Some(doubt) = &mut self.doubt {
             doubt.askers = askers;
         }
     }
+}
+
+/// Whether it was asked for and changed nothing.
+fn found_nothing(answer: &Result<CommitAnswer, StoreError>) -> bool {
+    matches!(answer, Ok(CommitAnswer::Changed(false)))
 }
 
 impl Doubt {

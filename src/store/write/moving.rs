@@ -266,5 +266,5 @@ async fn count(connection: &mut Connection, table: &str) -> Result<u64, StoreErr
 
 /// What a server notes of itself does not come along.
 fn but_own(table: &str) -> &'static str {
-    if table == NOTES { " WHERE key <> 'file_in_force'" } else { "" }
+    if table == NOTES { " WHERE key NOT IN ('file_in_force', 'file_in_force_at')" } else { "" }
 }

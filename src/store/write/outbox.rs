@@ -325,7 +325,7 @@ async fn tried(
     // A yes is a yes, even where the lease has passed to somebody else meanwhile; a no counts only for its holder.
     query(
         "UPDATE deliveries SET attempts = attempts + 1, tries = tries + 1, state = $3, next_at = $4, \
-         sent_at = COALESCE($5, sent_at), external_ref = COALESCE($6, external_ref), lease = NULL, lease_until = 0 WHERE id = $1 AND (lease = $2 OR $3 = 'sent')",
+         sent_at = COALESCE($5, sent_at), external_ref = COALESCE($6, external_ref), lease = NULL, lease_until = 0 WHERE id = $1 AND (lease = $2 OR $3 = 'sent' OR ($7 = 1 AND lease IS NULL AND state = 'pending'))",
     )
     .bind(delivery)
     .bind(&attempted.lease)
@@ -333,6 +333,7 @@ async fn tried(
     .bind(next_at)
     .bind(sent_at)
     .bind(&attempted.external_ref)
+    .bind(attempted.is_again)
     .execute(&mut *connection)
     .await?;
     for stand_in in stand_ins {

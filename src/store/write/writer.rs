@@ -123,6 +123,10 @@ impl Writer {
                 queue.close();
                 let rest: Vec<WriteJob> = std::iter::from_fn(|| queue.try_recv().ok()).collect();
                 self.batch(rest.into_iter()).await;
+                if self.is_in_doubt() {
+                    // A page that was sent is sent once more by the next start where that is not known.
+                    drop(tokio::time::timeout(recovery::DOUBT_AT_END_MAX, self.look_into_doubt()).await);
+                }
                 self.end().await;
                 for job in closing {
                     drop(job.done.send(Ok(CommitAnswer::Done)));

@@ -86,6 +86,7 @@ impl Courier {
         };
         let tried = |id: String| TriedDelivery { id, stand_ins: Vec::new() };
         let attempted = Attempted {
+            is_again: false,
             deliveries: claim.deliveries().into_iter().map(tried).collect(),
             lease: claim.lease.clone(),
             started_at: now,

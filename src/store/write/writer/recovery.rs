@@ -16,6 +16,9 @@ use crate::store::write::writer::Writer;
 /// While somebody waits to hear what became of a commit, a new connection is tried this often.
 pub(super) const DOUBT_EVERY: Duration = Duration::from_secs(1);
 
+/// How long the end waits for that.
+pub(super) const DOUBT_AT_END_MAX: Duration = Duration::from_secs(3);
+
 impl Writer {
     /// The open connection, or a new one on which all stands that was decided here.
     pub(super) async fn connected(&mut self) -> Result<Connection, StoreError> {
@@ -25,11 +28,17 @@ impl Writer {
         }
         let mut connection = self.home.connect().await?;
         if connection.is_postgres() {
-            self.know_anew(&mut connection).await?;
-            self.recover(&mut connection).await?;
+            let recovered = self.recovered(&mut connection).await;
+            self.home.recovered(recovered.as_ref().err());
+            recovered?;
             self.signals.reconnects.fetch_add(1, Ordering::Relaxed);
         }
         Ok(connection)
+    }
+
+    async fn recovered(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
+        self.know_anew(connection).await?;
+        self.recover(connection).await
     }
 
     /// What is known of texts and hours, as whichever server took over has it: some of what the one before said may be lost.
@@ -72,12 +81,12 @@ impl Writer {
             journal.was_there(doubt);
         } else {
             // Under the leases of then: whoever asked is to hear where they do not count any more.
-            let (works, askers) = journal.begin_doubted(doubt);
+            let (works, askers, there) = journal.begin_doubted(doubt);
             match self.written_again(connection, works).await {
                 Ok(answers) => journal::tell(askers, answers),
                 Err(error) => {
                     if let Some(journal) = &mut self.journal {
-                        journal.doubt_again(askers);
+                        journal.doubt_again(askers, there);
                     }
                     return Err(error);
                 }
@@ -113,7 +122,7 @@ impl Writer {
         }
         let answers = self.written_again(connection, works).await?;
         if let Some(journal) = &mut self.journal {
-            journal.done_again(same, &answers);
+            journal.done_again(same, &answers, number.is_some());
         }
         Ok(answers)
     }
