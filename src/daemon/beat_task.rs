@@ -127,10 +127,7 @@ async fn over(
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     match (done?, action) {
-        (false, Some(action)) => {
-            let applied = Some((action.to_owned(), now));
-            context.store.commit(ChangeSet { applied, ..ChangeSet::under(lease) }).await
-        }
+        (false, Some(action)) => context.store.commit(ChangeSet::applied(lease, action, now)).await,
         _ => Ok(()),
     }
 }

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::clock::{Clock, lived};
+use crate::daemon::delivery_worker::next_attempt::decide;
 use crate::deliver::ack_link::AckLinks;
 use crate::deliver::attempt::{Attempt, Frozen};
 use crate::deliver::channel::ChannelSender;
@@ -27,12 +28,11 @@ use crate::deliver::message::Message;
 use crate::deliver::write_permit::WritePermit;
 use crate::domain::fleet::Fleet;
 use crate::domain::lease::Leases;
-use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
-use crate::domain::reason::Severity;
+use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::receiver::Receiver;
 use crate::store::Store;
 use crate::store::StoreError;
-use crate::store::values::claims::{Attempted, Claim, Claiming, NextAttempt, TriedDelivery};
+use crate::store::values::claims::{Attempted, Claim, Claiming};
 use crate::store::write::outbox::LEASE;
 
 /// A claim must not run out under a try that is still allowed to run, begun as late as may be.
@@ -248,88 +248,37 @@ impl DeliveryWorker {
         }
     }
 
-    /// Records a try, however long the store takes: an unrecorded success would be sent again.
+    /// Records a try, however long the store takes: an unrecorded success would be sent again. Once Serin ends it waits for
+    /// [`RECORD_GRACE`] and no longer, also where it is looked into what became of it.
     async fn record(&self, attempted: Attempted, shutdown: CancellationToken) {
+        let over = async {
+            shutdown.cancelled().await;
+            tokio::time::sleep(RECORD_GRACE).await;
+        };
+        let recorded = tokio::select! {
+            recorded = self.recorded(&attempted) => recorded,
+            () = over => Err(StoreError::Closed),
+        };
+        if let Err(error) = recorded {
+            tracing::error!(%error, deliveries = ?attempted.deliveries, "a try could not be recorded; it will be repeated");
+        }
+    }
+
+    /// Tries until the store takes it.
+    ///
+    /// # Errors
+    /// Where it never will.
+    async fn recorded(&self, attempted: &Attempted) -> Result<(), StoreError> {
         let mut failures = 0;
-        let mut deadline: Option<Instant> = None;
         loop {
-            let over = async {
-                shutdown.cancelled().await;
-                tokio::time::sleep(RECORD_GRACE).await;
-            };
-            let recorded = tokio::select! {
-                recorded = self.store.attempted(attempted.clone()) => recorded,
-                // What is unknown of it is looked into for as long as it takes.
-                () = over => Err(StoreError::Closed),
-            };
-            let Err(error) = recorded else { return };
-            if shutdown.is_cancelled() {
-                deadline = deadline.or_else(|| Some(Instant::now() + RECORD_GRACE));
-            }
-            let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if late || matches!(error, StoreError::Closed | StoreError::Conflict(_)) {
-                tracing::error!(%error, deliveries = ?attempted.deliveries, "a try could not be recorded; it will be repeated");
-                return;
+            match self.store.attempted(attempted.clone()).await {
+                Err(error) if !matches!(error, StoreError::Closed | StoreError::Conflict(_)) => {}
+                recorded => return recorded,
             }
             tokio::time::sleep(STORE_GAPS[failures.min(STORE_GAPS.len() - 1)]).await;
             failures += 1;
         }
     }
-}
-
-/// What follows a try, and who hears instead of each delivery that was in it.
-///
-/// A refusal wakes the fallback at once, a page that stayed unheard for [`FALLBACK_AFTER`] too, and
-/// so does giving up. A receiver that is no longer declared is given up at once if anybody can stand
-/// in: it will not come back by being tried. `random` is in 0..1.
-fn decide(
-    claim: &Claim,
-    end: &AttemptEnd,
-    fleet: &Fleet,
-    receiver: Option<&Receiver>,
-    now: DateTime<Utc>,
-    random: f64,
-) -> (NextAttempt, Vec<TriedDelivery>) {
-    let retry_after = match end {
-        AttemptEnd::Accepted => return (NextAttempt::Sent, tried(claim, |_, _| Vec::new())),
-        AttemptEnd::Failed { retry_after, .. } => *retry_after,
-        AttemptEnd::Refused { .. } => None,
-    };
-    let age = (now - claim.promised_at).to_std().unwrap_or_default();
-    let given_up = age >= GIVE_UP_AFTER;
-    let refused = matches!(end, AttemptEnd::Refused { .. });
-    let tried = tried(claim, |severity, fallback| {
-        let unheard = severity == Severity::Page && age >= FALLBACK_AFTER;
-        // What somebody has brought once more was told when it was news: nobody else is to hear of it now.
-        let is_news = !claim.replayed && (given_up || unheard || refused);
-        if is_news { stand_ins(&claim.receiver, fallback, fleet, receiver) } else { Vec::new() }
-    });
-    if given_up || (refused && receiver.is_none() && tried.iter().all(|one| !one.stand_ins.is_empty())) {
-        return (NextAttempt::Dead, tried);
-    }
-    (NextAttempt::Retry(now + jittered_gap(claim.tries + 1, age, retry_after, random)), tried)
-}
-
-/// Each delivery of a try, with those who hear of it instead.
-fn tried(claim: &Claim, instead: impl Fn(Severity, Option<&str>) -> Vec<String>) -> Vec<TriedDelivery> {
-    let one = |id: &str, severity, fallback: Option<&str>| TriedDelivery {
-        id: id.to_owned(),
-        stand_ins: instead(severity, fallback),
-    };
-    let others = claim.others().iter();
-    let others = others.map(|other| one(&other.delivery, other.severity, other.fallback.as_deref()));
-    std::iter::once(one(&claim.delivery, claim.severity, claim.fallback.as_deref())).chain(others).collect()
-}
-
-/// The declared fallback; where it or the receiver is gone from the file, those who hear of our own trouble.
-fn stand_ins(name: &str, fallback: Option<&str>, fleet: &Fleet, receiver: Option<&Receiver>) -> Vec<String> {
-    if let Some(fallback) = fallback.filter(|name| fleet.receiver(name).is_some()) {
-        return vec![fallback.to_owned()];
-    }
-    if receiver.is_some() && fallback.is_none() {
-        return Vec::new();
-    }
-    fleet.internal.iter().filter(|other| *other != name && fleet.receiver(other).is_some()).cloned().collect()
 }
 
 /// The time from now to a moment, within the bounds of how often we look.
@@ -403,6 +352,8 @@ impl InFlight {
         }
     }
 }
+
+mod next_attempt;
 
 #[cfg(test)]
 mod tests;

@@ -103,22 +103,17 @@ impl Following {
         }
     }
 
-    /// Where a server lost what was read of it, its versions are given out again, for something else.
-    fn begin_anew_after(&mut self, reconnects: u64) {
-        if std::mem::replace(&mut self.reconnects, reconnects) != reconnects {
-            self.seen = SeenVersions::default();
-        }
-    }
-
     /// Shows what was published since the last look.
     async fn look(&mut self, store: &Store, live: &LiveState) -> Result<(), StoreError> {
         if self.declared.is_empty() {
             return Ok(());
         }
-        if live.take_stale() {
+        let reconnects = store.reconnects();
+        // Where a server lost what was read of it, its versions are given out again, for something else.
+        let may_be_lost = std::mem::replace(&mut self.reconnects, reconnects) != reconnects;
+        if live.take_stale() || may_be_lost {
             self.seen = SeenVersions::default();
         }
-        self.begin_anew_after(store.reconnects());
         let (found, seen) = store.standings_since(self.seen.clone()).await?;
         for published in found {
             // One that our file does not have yet is found once it does.

@@ -18,10 +18,9 @@ use crate::live::monitor_view::{
 use crate::live::standing::Standing;
 
 impl MonitorView {
-    /// When it was last seen: by the last probe, or where that was another machine's, or before a start, by the latest beat
-    /// that showed anything.
+    /// When it was last seen: by the last probe, or before one since a start, by the latest beat that showed anything.
     pub fn seen_at(&self) -> Option<DateTime<Utc>> {
-        self.last.as_ref().map(|last| last.0.started_at).or_else(|| self.marked_at())
+        self.look.as_ref().map(|look| look.started_at).or_else(|| self.marked_at())
     }
 
     fn marked_at(&self) -> Option<DateTime<Utc>> {

@@ -12,7 +12,6 @@ use crate::domain::action::{Action, Asked};
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::live::monitor_view::MonitorView;
-use crate::live::standing::Standing;
 use crate::store::StoreError;
 use crate::web::problem::Problem;
 use crate::web::state::{STORE_WAIT_MAX, WebState};
@@ -43,24 +42,22 @@ pub(crate) async fn recheck_and_wait(
     // Subscribed before asking, so that no change can be missed.
     let mut changes = state.live.changes();
     let id = MonitorId::new(monitor);
-    let rechecked = |view: &MonitorView| {
-        view.look.as_ref().filter(|look| look.kind == BeatKind::Recheck).map(|look| look.started_at)
+    // Of a monitor that another machine watches this is known without the database, and by that machine's clock.
+    let rechecked = || {
+        let standing = state.live.standing(&id)?;
+        let (look, apart) = match standing.followed() {
+            Some(followed) => (followed.published.look.clone(), CLOCKS_APART),
+            None => (standing.view().look, TimeDelta::zero()),
+        };
+        look.filter(|look| look.kind == BeatKind::Recheck).map(|look| (look.started_at, apart))
     };
-    let before = state.view(&id).await.as_ref().and_then(rechecked);
+    let before = rechecked();
     let asked_at = recheck(state, monitor).await?;
-    // Another one than was known, which may be early by the clock of whoever made it.
-    let is_new = |at: DateTime<Utc>| Some(at) > before && at >= asked_at - CLOCKS_APART;
-    let is_over = |standing: &dyn Standing| {
-        // Of a monitor that another machine watches this is known without the database.
-        let published = standing.followed().map(|followed| followed.published.look.as_ref());
-        published.is_none_or(|look| look.is_some_and(|look| look.kind == BeatKind::Recheck && is_new(look.started_at)))
-    };
+    let is_over = || rechecked().is_some_and(|look| Some(look) != before && look.0 >= asked_at - look.1);
     let over = async {
         loop {
-            if state.live.standing(&id).is_some_and(|standing| is_over(&*standing))
-                && let Some(view) = state.view(&id).await.filter(|view| rechecked(view).is_some_and(is_new))
-            {
-                return Some(view);
+            if is_over() {
+                return state.view(&id).await;
             }
             // One that lags looks again; a live state that is gone has no more to say.
             if changes.recv().await == Err(RecvError::Closed) {

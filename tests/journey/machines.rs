@@ -67,6 +67,13 @@ async fn whatever_becomes_of_a_machine_everything_is_told_once() {
     for nth in 0..MONITORS {
         stage.well(&format!("m{nth}")).await;
     }
+    // Whichever machine is asked, and whichever watches it.
+    for nth in 0..MONITORS {
+        let url = format!("{pages}/api/v1/monitors/m{nth}/recheck?wait=60");
+        let asked = stage.client.post(url).bearer_auth(crate::stage::TOKEN).json(&serde_json::json!({})).send().await;
+        let answer: Value = asked.expect("it answers").json().await.expect("what was seen, within the wait");
+        assert_eq!(answer["recheck"]["verdict"], "good", "m{nth}: {answer}");
+    }
     server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
     until_told(&stage, "incident.opened", MONITORS).await;
     // It stands still, as a machine that sleeps: the other has all of it, and tells the end.

@@ -8,10 +8,12 @@ use super::*;
 use crate::deliver::message;
 use crate::domain::network::Network;
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
+use crate::domain::reason::Severity;
 use crate::domain::receiver::Channel;
 use crate::domain::secret::{Address, Secret};
 use crate::store::read::ledger::DeliveryFilter;
 use crate::store::values::change_set::{Addressee, ChangeSet, Outgoing};
+use crate::store::values::claims::NextAttempt;
 
 fn receiver(name: &str) -> Arc<Receiver> {
     Arc::new(Receiver {

@@ -17,13 +17,20 @@ const NEVER_WORKED_AFTER: TimeDelta = TimeDelta::hours(24);
 /// The kind of the banner that a list raises.
 const LISTS: &str = "lists";
 
+/// What is told of lists.
+const TOLD: [InternalAlert; 5] = [
+    InternalAlert::ListHeld,
+    InternalAlert::ListUnkept,
+    InternalAlert::ListUnread,
+    InternalAlert::ListUnwatched,
+    InternalAlert::NeverWorked,
+];
+
 impl Discovery {
     /// Another machine reads lists from now on, and tells of them.
     pub(super) fn hand_over(&self) {
-        use InternalAlert as A;
         self.context.live.lower(LISTS);
-        let told = [A::ListHeld, A::ListUnkept, A::ListUnread, A::ListUnwatched, A::NeverWorked];
-        told.into_iter().for_each(|kind| self.context.alerts.hand_over(kind));
+        TOLD.into_iter().for_each(|kind| self.context.alerts.hand_over(kind));
     }
 
     /// Raises what is trouble of ours, and gives the all-clear.
@@ -44,14 +51,7 @@ impl Discovery {
         } else {
             self.context.live.raise(Banner { kind: LISTS, text: lines.join("\n"), since: now });
         }
-        let troubles = [
-            (InternalAlert::ListHeld, held),
-            (InternalAlert::ListUnkept, unkept),
-            (InternalAlert::ListUnread, unread),
-            (InternalAlert::ListUnwatched, unwatched),
-            (InternalAlert::NeverWorked, untried),
-        ];
-        for (kind, lines) in troubles {
+        for (kind, lines) in TOLD.into_iter().zip([held, unkept, unread, unwatched, untried]) {
             if lines.is_empty() {
                 self.context.alerts.clear(kind, now);
                 continue;

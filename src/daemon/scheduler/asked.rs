@@ -44,8 +44,7 @@ impl Scheduler {
         let context = self.context.clone();
         tokio::spawn(async move {
             let now = Utc::now();
-            let applied = ChangeSet { applied: Some((id, now)), ..ChangeSet::under(lease) };
-            let applied = context.store.commit(applied).await;
+            let applied = context.store.commit(ChangeSet::applied(lease, &id, now)).await;
             context.note_write(applied.as_ref().err(), now);
         });
     }

@@ -71,6 +71,11 @@ impl ChangeSet {
     pub fn under(lease: Lease) -> Self {
         Self { lease: Some(lease), ..Self::default() }
     }
+
+    /// Nothing, but that what a person asked for is done by it: there was nothing to do.
+    pub fn applied(lease: Lease, action: &str, now: DateTime<Utc>) -> Self {
+        Self { applied: Some((action.to_owned(), now)), ..Self::under(lease) }
+    }
 }
 
 /// Whether a due beat showed us anything.
