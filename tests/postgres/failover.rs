@@ -113,12 +113,14 @@ impl Machine {
         self.held.iter().count()
     }
 
-    /// An incident of a monitor that it watches.
-    async fn opens(&self, id: &str) {
+    /// An incident of a monitor that it watches; of which shard.
+    async fn opens(&self, id: &str) -> Shard {
         let mut names = (0..).map(|nth| format!("{id}-{nth}"));
         let monitor = names.find(|name| self.held.of(Shard::of(name)).is_some()).expect("one of many");
-        let change = ChangeSet { lease: self.held.of(Shard::of(&monitor)), ..opening(id, &monitor) };
+        let shard = Shard::of(&monitor);
+        let change = ChangeSet { lease: self.held.of(shard), ..opening(id, &monitor) };
         self.store.commit(change).await.expect("it watches it");
+        shard
     }
 
     async fn delivered(&self, claim: &Claim) {
@@ -162,9 +164,15 @@ async fn what_an_asynchronous_standby_lacks_is_written_again_with_the_same_ids()
     one.opens("i0").await;
     cluster.leave_behind().await;
     // From here on the standby hears of nothing.
+    let mut handed_over = Vec::new();
+    for nth in 0..8 {
+        handed_over.push(one.opens(&format!("h{nth}")).await);
+    }
     let mut two = Machine::on(&cluster, "two").await;
     two.turn().await;
     assert_eq!((one.turn().await, two.turn().await), (128, 128), "half of it changes hands");
+    handed_over.retain(|shard| two.held.of(*shard).is_some());
+    assert!(!handed_over.is_empty(), "with what the first one had decided there");
     one.opens("i1").await;
     two.opens("i2").await;
     // What each decided is told by the other, and taken there.
@@ -173,7 +181,7 @@ async fn what_an_asynchronous_standby_lacks_is_written_again_with_the_same_ids()
         let teller = if claim.notification == "n-i1" { &two } else { &one };
         teller.delivered(claim).await;
     }
-    assert_eq!(claims.len(), 3);
+    assert_eq!(claims.len(), 11);
     assert_eq!(two.store.acknowledge("i1", "ada", at(13)).await, Ok(true));
     assert_eq!(two.store.acknowledge("i1", "bob", at(14)).await, Ok(false), "somebody has it");
     let silence = Silence {
@@ -199,6 +207,11 @@ async fn what_an_asynchronous_standby_lacks_is_written_again_with_the_same_ids()
     assert_eq!(decided(&cluster.standby).await, before, "all of it as it was, and each once");
     let calm = "SELECT CAST(COUNT(*) AS TEXT) FROM beats WHERE monitor = 'calm'";
     assert_eq!(cluster.standby.read(calm).await, ["0"], "nobody was told anything by that one");
+    for lease in handed_over.iter().filter_map(|shard| two.held.of(*shard)) {
+        let (shard, taken_again) = (lease.shard.number(), lease.epoch + 1);
+        let added_to = format!("SELECT CAST(epoch > {taken_again} AS TEXT) FROM leases WHERE shard = {shard}");
+        assert_eq!(cluster.standby.read(&added_to).await, ["true"], "so that it is read once more");
+    }
     let (again, _) = claimed(&one.store, at(60)).await;
     assert_eq!(again, ["n-i0>oncall"], "what was delivered is not delivered again");
     let before = two.held.clone();

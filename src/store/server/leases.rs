@@ -179,6 +179,19 @@ async fn noted(connection: &mut Connection, key: &str) -> Result<Option<String>,
     Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
+/// Something is added to shards of others: they have another number from then on, so that whoever has them reads them once more.
+pub(in crate::store) async fn renumber(connection: &mut Connection, shards: &[u8]) -> Result<(), sqlx::Error> {
+    query(concat!(
+        "UPDATE leases SET epoch = epoch + 1 WHERE role = 'decide' AND location = $1 AND shard IN ",
+        numbers!("$2")
+    ))
+    .bind(LOCAL)
+    .bind(serde_json::json!(shards).to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// What a machine has, by the database.
 pub(in crate::store) async fn held(connection: &mut Connection, node: &str) -> Result<Leases, sqlx::Error> {
     let rows = query("SELECT shard, epoch FROM leases WHERE role = 'decide' AND location = $1 AND node = $2");

@@ -15,6 +15,7 @@ use crate::domain::protocol::{Era, Transport};
 use crate::domain::rate_limit::Spent;
 use crate::domain::reason::FailureReason;
 use crate::domain::server_profile::ServerProfile;
+use crate::domain::shard::Shard;
 use crate::domain::signal::{Signal, SignalState};
 use crate::domain::tools::{Drift, Listing};
 use std::sync::Arc;
@@ -31,6 +32,9 @@ pub const LOCAL: &str = "local";
 pub struct ChangeSet {
     /// Under which lease it was decided; none: whoever asks may.
     pub lease: Option<Lease>,
+    /// Another machine has had the lease since, and what that one wrote stays: this adds what the server lacks, and the other
+    /// reads it once more.
+    pub handed_over: bool,
     /// The beat itself; none for a change without one (reload, acknowledge).
     pub beat: Option<BeatRow>,
     /// One row for each canary of the beat.
@@ -75,6 +79,18 @@ impl ChangeSet {
     /// Nothing, but that what a person asked for is done by it: there was nothing to do.
     pub fn applied(lease: Lease, action: &str, now: DateTime<Utc>) -> Self {
         Self { applied: Some((action.to_owned(), now)), ..Self::under(lease) }
+    }
+
+    /// The same, where another machine has the lease by now, which writes itself what it learns of a server.
+    pub(in crate::store) fn handed_over(mut self) -> Self {
+        (self.handed_over, self.marks, self.profile) = (true, None, None);
+        self.spent.clear();
+        self
+    }
+
+    /// The shard that is handed over, where this adds to it.
+    pub(in crate::store) fn adds_to(&self) -> Option<Shard> {
+        self.lease.filter(|_| self.handed_over).map(|lease| lease.shard)
     }
 }
 

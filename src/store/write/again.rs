@@ -56,6 +56,14 @@ impl Work {
         })
     }
 
+    /// The same work, where another machine may do the like by now: what was decided stands, since that one read it.
+    pub(in crate::store) fn handed_over(self) -> Option<Self> {
+        match self {
+            Self::Record(record) => Some(Self::Record(Box::new(record.handed_over()))),
+            _ => None,
+        }
+    }
+
     /// Whether one of the same kind that was done before need not be done again.
     pub(in crate::store) const fn replaces_older(&self) -> bool {
         matches!(self, Self::Loaded(_) | Self::KeepList(_))

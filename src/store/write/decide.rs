@@ -22,15 +22,15 @@ use crate::store::write::listing::blob;
 
 /// Writes the decisions of many records, in their order.
 pub(in crate::store) async fn decide(connection: &mut Connection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
-    for row in latest_states(records) {
-        signal(connection, row).await?;
+    for (row, handed_over) in latest_states(records) {
+        signal(connection, row, handed_over).await?;
     }
     for record in records {
         // Endings first: a record may end one incident and open the next on the same key.
         let (ended, open): (Vec<_>, Vec<_>) =
             record.incidents.iter().partition(|incident| incident.resolved_at.is_some());
         for row in ended.into_iter().chain(open) {
-            incident(connection, row).await?;
+            incident(connection, row, record.handed_over).await?;
         }
         for (id, taken_at) in &record.lapsed {
             lapse(connection, id, Some(*taken_at)).await?;
@@ -44,7 +44,9 @@ pub(in crate::store) async fn decide(connection: &mut Connection, records: &[&Ch
         for outgoing in &record.outbox {
             enqueue::promise(connection, outgoing).await?;
         }
-        if let Some(row) = &record.tools {
+        if let Some(row) = &record.tools
+            && !(record.handed_over && has_newer_tools(connection, row).await?)
+        {
             tools(connection, row).await?;
         }
         if let Some((action, at)) = &record.applied {
@@ -57,14 +59,16 @@ pub(in crate::store) async fn decide(connection: &mut Connection, records: &[&Ch
     Ok(())
 }
 
-/// The last state of every signal among records that may hold several.
-fn latest_states<'a>(records: &[&'a ChangeSet]) -> impl Iterator<Item = &'a SignalRow> {
-    let rows = records.iter().flat_map(|record| record.signals.iter());
-    let latest: HashMap<_, _> = rows.map(|row| ((&row.monitor, row.signal, &row.subject), row)).collect();
+/// The last state of every signal among records that may hold several, and whether its monitor was handed over.
+fn latest_states<'a>(records: &[&'a ChangeSet]) -> impl Iterator<Item = (&'a SignalRow, bool)> {
+    let rows = records.iter().flat_map(|record| record.signals.iter().map(|row| (row, record.handed_over)));
+    let latest: HashMap<_, _> =
+        rows.map(|(row, handed_over)| ((&row.monitor, row.signal, &row.subject), (row, handed_over))).collect();
     latest.into_values()
 }
 
-async fn signal(connection: &mut Connection, row: &SignalRow) -> Result<(), sqlx::Error> {
+/// Writes a state; of a monitor that was handed over where it is newer than what is there.
+async fn signal(connection: &mut Connection, row: &SignalRow, handed_over: bool) -> Result<(), sqlx::Error> {
     let state = &row.state;
     let nothing_to_remember = state.phase == Phase::Quiet
         && state.streak == 0
@@ -72,13 +76,17 @@ async fn signal(connection: &mut Connection, row: &SignalRow) -> Result<(), sqlx
         && state.held_by.is_none()
         && row.detector.is_none();
     if nothing_to_remember {
-        let forget =
-            query("DELETE FROM signal_state WHERE monitor = $1 AND location = $2 AND signal = $3 AND subject = $4");
+        let forget = query(
+            "DELETE FROM signal_state WHERE monitor = $1 AND location = $2 AND signal = $3 AND subject = $4 \
+             AND ($5 = 0 OR since < $6)",
+        );
         forget
             .bind(row.monitor.as_str())
             .bind(LOCAL)
             .bind(row.signal.slug())
             .bind(&row.subject)
+            .bind(handed_over)
+            .bind(state.since.timestamp_micros())
             .execute(connection)
             .await?;
         return Ok(());
@@ -90,7 +98,8 @@ async fn signal(connection: &mut Connection, row: &SignalRow) -> Result<(), sqlx
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
          ON CONFLICT (monitor, location, signal, subject) DO UPDATE SET phase = excluded.phase, \
          since = excluded.since, streak = excluded.streak, covered = excluded.covered, held_by = excluded.held_by, \
-         rule_hash = excluded.rule_hash, detector_version = excluded.detector_version, detector = excluded.detector",
+         rule_hash = excluded.rule_hash, detector_version = excluded.detector_version, detector = excluded.detector \
+         WHERE $13 = 0 OR signal_state.since < excluded.since",
     )
     .bind(row.monitor.as_str())
     .bind(LOCAL)
@@ -104,14 +113,15 @@ async fn signal(connection: &mut Connection, row: &SignalRow) -> Result<(), sqlx
     .bind(&row.rule_hash)
     .bind(DETECTOR_VERSION)
     .bind(&row.detector)
+    .bind(handed_over)
     .execute(connection)
     .await?;
     Ok(())
 }
 
 /// Saves an incident whole. Who has it is left as it is: that is written before anybody is answered, and a turn may not have
-/// heard of it yet.
-async fn incident(connection: &mut Connection, row: &Incident) -> Result<(), sqlx::Error> {
+/// heard of it yet. Of a monitor that was handed over the new machine's word counts, but for an end that it found.
+async fn incident(connection: &mut Connection, row: &Incident, handed_over: bool) -> Result<(), sqlx::Error> {
     let into = match &row.resolve_cause {
         Some(ResolveCause::Absorbed { into }) => Some(into.as_str()),
         _ => None,
@@ -127,7 +137,8 @@ async fn incident(connection: &mut Connection, row: &Incident) -> Result<(), sql
          rule_file = excluded.rule_file, rule_line = excluded.rule_line, rule_commit = excluded.rule_commit, \
          resolved_at = excluded.resolved_at, resolve_cause = excluded.resolve_cause, \
          absorbed_into = excluded.absorbed_into, course = excluded.course, \
-         sequence = CASE WHEN incidents.sequence > excluded.sequence THEN incidents.sequence ELSE excluded.sequence END",
+         sequence = CASE WHEN incidents.sequence > excluded.sequence THEN incidents.sequence ELSE excluded.sequence END \
+         WHERE $21 = 0 OR incidents.resolved_at IS NULL AND excluded.resolved_at IS NOT NULL",
     )
     .bind(&row.id)
     .bind(row.monitor.as_str())
@@ -149,6 +160,7 @@ async fn incident(connection: &mut Connection, row: &Incident) -> Result<(), sql
     .bind(at)
     .bind(row.sequence)
     .bind(incident_memory::written(&row.course))
+    .bind(handed_over)
     .execute(&mut *connection)
     .await?;
     match row.resolved_at {
@@ -214,6 +226,13 @@ pub(in crate::store) async fn timeline(connection: &mut Connection, row: &Timeli
         .execute(connection)
         .await?;
     Ok(())
+}
+
+/// Whether a list of tools was accepted since.
+async fn has_newer_tools(connection: &mut Connection, row: &ToolsRow) -> Result<bool, sqlx::Error> {
+    let newer = query("SELECT COUNT(*) FROM monitor_tools WHERE monitor = $1 AND from_at > $2");
+    let newer = newer.bind(row.monitor.as_str()).bind(row.from.timestamp_micros()).fetch_one(connection).await?;
+    Ok(newer.try_get::<i64>(0)? > 0)
 }
 
 /// Keeps the snapshot once, ends the monitor's previous baseline and begins the new one.

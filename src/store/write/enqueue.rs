@@ -126,7 +126,7 @@ pub(in crate::store) async fn wake(
     stand_in: &str,
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
-    let unclosed_sessions = query(
+    let behind = query(
         // Apart, so that each finds its rows by an index.
         "SELECT id, notification, incident, sequence, severity, receiver, group_key FROM deliveries WHERE id = $1 \
          UNION ALL \
@@ -138,7 +138,7 @@ pub(in crate::store) async fn wake(
     .bind(delivery)
     .fetch_all(&mut *connection)
     .await?;
-    for row in unclosed_sessions {
+    for row in behind {
         let group_key = instead_of(row.try_get(6)?, row.try_get(5)?);
         let promise = Promise {
             notification: row.try_get(1)?,

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::domain::lease::{Lease, Leases};
+use crate::domain::lease::Leases;
 use crate::store::values::error::StoreError;
 use crate::store::write::again::Done;
-use crate::store::write::work::{CommitAnswer, Work};
+use crate::store::write::work::CommitAnswer;
 
 /// A standby that is further behind is no standby.
 const REMEMBERED_FOR: Duration = Duration::from_mins(15);
@@ -277,8 +277,11 @@ pub(in crate::store) fn same<'a>(works: impl IntoIterator<Item = &'a Done>) -> V
     works.into_iter().filter_map(|(work, under)| Some((work.again()?, under.clone()))).collect()
 }
 
-/// The same work under the leases that a machine has by now; none where another has taken over.
-pub(in crate::store) fn under(held: &Leases, (work, under): Done) -> Option<(Work, Vec<Lease>)> {
-    let under = under.iter().map(|lease| held.of(lease.shard)).collect::<Option<Vec<_>>>()?;
-    Some((work, under))
+/// The same work under the leases that a machine has by now. Where another has taken over it is under none: it was done before
+/// that, and is what that one went on from.
+pub(in crate::store) fn under(held: &Leases, (work, under): Done) -> Option<Done> {
+    match under.iter().map(|lease| held.of(lease.shard)).collect() {
+        Some(under) => Some((work, under)),
+        None => Some((work.handed_over()?, Vec::new())),
+    }
 }

@@ -200,6 +200,7 @@ pub(in crate::store) fn durability(work: &Work) -> Durability {
     // Each field is named, so that a new one has to be thought about.
     let ChangeSet {
         lease: _,
+        handed_over: _,
         beat: _,
         asks: _,
         texts: _,

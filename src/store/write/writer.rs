@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use crate::domain::lease::Lease;
-use crate::domain::shard::Shards;
+use crate::domain::shard::{Shard, Shards};
 use crate::store::packed::sealing::{self, Begun};
-use crate::store::server::decisions;
+use crate::store::server::{decisions, leases};
 use crate::store::sql::connection::Connection;
 use crate::store::sql::statement::query;
 use crate::store::sql::transaction::{self, Durability};
@@ -242,6 +242,14 @@ impl Writer {
 
     /// Which leases still count that these works name, and do until the transaction is over.
     async fn fence(home: &Home, connection: &mut Connection, works: &[Done]) -> Result<HashSet<Lease>, sqlx::Error> {
+        let added_to = works.iter().filter_map(|(work, _)| match work {
+            Work::Record(record) => record.adds_to().map(Shard::number),
+            _ => None,
+        });
+        let added_to: Vec<u8> = added_to.collect();
+        if !added_to.is_empty() {
+            leases::renumber(connection, &added_to).await?;
+        }
         home.fence(connection, works.iter().flat_map(|(_, under)| under).copied().collect()).await
     }
 
