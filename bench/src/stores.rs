@@ -31,6 +31,7 @@ const KILLS: usize = 5;
 /// The fleet is shared, or taken over, within this, or the bench gives up.
 const SHARED_MAX: Duration = Duration::from_secs(90);
 /// Opens the API of machines that are made for the run.
+const TOKEN_NAME: &str = "SERIN_BENCH_TOKEN";
 const TOKEN: &str = "a-token-for-the-bench-alone-0123456789";
 
 /// Measures a file beside a PostgreSQL server; a quarter of an hour.
@@ -126,7 +127,7 @@ async fn fleet_page(folder: &Path, ports: &Ports, database: &str) -> anyhow::Res
 async fn taken_over(folder: &Path, ports: &Ports, server: &str) -> anyhow::Result<String> {
     let config = folder.join("shared.yaml");
     let yaml = months::yaml(SHARED_MONITORS, &ports.modern, Path::new(&made(server).await?))?;
-    std::fs::write(&config, yaml.replacen("serin: {", &format!("serin: {{ token: {TOKEN},"), 1))?;
+    std::fs::write(&config, yaml.replacen("serin: {", &format!("serin: {{ token: \"${{env:{TOKEN_NAME}}}\","), 1))?;
     let (mut stays, address) = machine(&config).await?;
     let client = reqwest::Client::builder().no_proxy().build()?;
     let mut took = Vec::new();
@@ -178,7 +179,8 @@ async fn until_shared(client: &reqwest::Client, address: &str, expected: &[u64])
 /// Where it cannot start.
 pub(crate) async fn serve(args: Machine) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
-    let running = app::start(Options::new(args.config, Arc::new(|_: &str| None)), shutdown.clone()).await?;
+    let token = |name: &str| (name == TOKEN_NAME).then(|| TOKEN.to_owned());
+    let running = app::start(Options::new(args.config, Arc::new(token)), shutdown.clone()).await?;
     anstream::println!("{}", running.address);
     let over = tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
     over.await??;

@@ -156,9 +156,21 @@ impl FollowedViews for StoredViews {
             let monitors: Vec<Arc<Monitor>> = monitors.collect();
             let runtimes = resume::returned(&self.0, &monitors, &Leases::none(), now).await;
             let runtimes = runtimes.inspect_err(|error| tracing::warn!(%error, "a page could not read the database"));
-            let drawn = |mut runtime: MonitorRuntime| (runtime.monitor.id.clone(), runtime.view(now).view());
-            let mut kept: HashMap<MonitorId, MonitorView> = runtimes.ok()?.into_iter().map(drawn).collect();
-            let over = |one: &Followed| kept.remove(one.id()).map_or_else(|| one.view(), |kept| one.over(kept));
+            let drawn = |mut runtime: MonitorRuntime| {
+                let accepted = runtime.state.tools.baseline.clone();
+                (runtime.monitor.id.clone(), (runtime.view(now).view(), accepted))
+            };
+            let mut kept: HashMap<MonitorId, _> = runtimes.ok()?.into_iter().map(drawn).collect();
+            let seen = followed.iter().filter_map(|one| Some(&*one.published.tools.as_ref()?.hash));
+            let lists = self.0.lists_of_tools(&seen.collect()).await;
+            let lists =
+                lists.inspect_err(|error| tracing::warn!(%error, "a page could not read lists of tools")).ok()?;
+            let over = |one: &Followed| {
+                let Some((view, accepted)) = kept.remove(one.id()) else { return one.view() };
+                let slim = one.published.tools.clone();
+                let tools = slim.and_then(|slim| lists.get(&slim.hash).map(|list| slim.view(list, accepted)));
+                one.over(MonitorView { tools, ..view })
+            };
             Some(followed.iter().map(over).collect())
         })
     }

@@ -26,6 +26,8 @@ pub(crate) struct KeptProbe {
     transport: Option<Transport>,
     scheduled_at: DateTime<Utc>,
     started_at: DateTime<Utc>,
+    /// When the last one began that somebody asked for.
+    pub(crate) rechecked_at: Option<DateTime<Utc>>,
     elapsed: Duration,
     server: Option<Arc<ServerIdentity>>,
     steps: Box<[KeptStep]>,
@@ -68,6 +70,10 @@ impl KeptProbe {
             transport: seen.transport,
             scheduled_at: seen.scheduled_at,
             started_at: seen.started_at,
+            rechecked_at: match seen.kind {
+                BeatKind::Recheck => Some(seen.started_at),
+                _ => before.and_then(|before| before.rechecked_at),
+            },
             elapsed: seen.elapsed,
             server,
             steps: seen.steps.into_iter().map(KeptStep::from).collect(),

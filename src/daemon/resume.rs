@@ -304,7 +304,7 @@ fn last(ask: &AskLine, incident: Option<&Incident>) -> Option<AskVerdict> {
             let (key, head) = (canary::key(&ask.canary), format!("{}: ", reason.slug()));
             let told = incident.and_then(|incident| incident.evidence.iter().find(|evidence| evidence.key == key));
             let told = told.and_then(|evidence| evidence.value.strip_prefix(&head));
-            let seen = told.unwrap_or("as remembered from before Serin restarted").to_owned();
+            let seen = told.unwrap_or("what it brought is not remembered").to_owned();
             Some(AskVerdict::Wrong { reason, rank: ask.rank, seen })
         }
         _ => None,

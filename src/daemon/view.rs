@@ -203,6 +203,7 @@ impl Standing for MonitorSnapshot {
 
     fn view(&self) -> MonitorView {
         let last = self.last.as_ref().map(|last| Arc::new(last.shown(self.id(), self.tools())));
+        let rechecked_at = self.last.as_ref().and_then(|last| last.rechecked_at);
         MonitorView {
             id: self.monitor.id.clone(),
             declared: DeclaredView::of(&self.monitor),
@@ -215,7 +216,7 @@ impl Standing for MonitorSnapshot {
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             canary_score: self.state.canary_score(&self.monitor.canaries),
             canary_watch: self.state.canary_watch(&self.monitor),
-            look: last.as_deref().map(|(seen, outcome)| Look::of(seen, outcome)),
+            look: last.as_deref().map(|(seen, outcome)| Look::of(seen, outcome, rechecked_at)),
             last,
             cost: CostView { spent: self.spent, hold: self.hold.as_deref().copied() },
             profile: self.profile.clone(),

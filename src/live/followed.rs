@@ -15,7 +15,7 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::glance::{DeclaredGlance, FiguresGlance, SignalGlance};
 use crate::live::monitor_view::{CostView, DayView, DeclaredView, LatencyView, MonitorView, RollUp, SignalView};
-use crate::live::published::{Followed, SlimStanding};
+use crate::live::published::{Followed, SlimStanding, SlimTools};
 use crate::live::standing::Standing;
 
 /// Footprints and tokens are counted where they are spent: nobody adds up what two machines tell.
@@ -42,6 +42,7 @@ impl SlimStanding {
             look: view.look,
             coverage: figures.coverage,
             p95_ms: view.latency.p95_ms,
+            tools: view.tools.as_ref().map(SlimTools::of),
             hold: figures.hold,
             trouble: view.trouble,
         }

@@ -129,6 +129,8 @@ pub struct Look {
     pub kind: BeatKind,
     /// When the probe started, UTC, by the clock of whoever made it.
     pub started_at: DateTime<Utc>,
+    /// When the last one began that somebody asked for, this or one before it; none since Serin started.
+    pub rechecked_at: Option<DateTime<Utc>>,
     /// Duration of the whole probe.
     pub elapsed: Duration,
     /// Good, degraded, down, or unknown.
@@ -145,10 +147,11 @@ pub struct Look {
 
 impl Look {
     /// What was seen, and what it came to.
-    pub fn of(seen: &Observation, outcome: &Outcome) -> Self {
+    pub fn of(seen: &Observation, outcome: &Outcome, rechecked_at: Option<DateTime<Utc>>) -> Self {
         Self {
             kind: seen.kind,
             started_at: seen.started_at,
+            rechecked_at,
             elapsed: seen.elapsed,
             verdict: outcome.verdict,
             reason: outcome.reason(),

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 
+use crate::domain::contract::Baseline;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::monitor_state::CanaryScore;
+use crate::domain::observation::ToolsSeen;
+use crate::domain::protocol::Era;
 use crate::domain::rate_limit::Hold;
+use crate::domain::tools::{Instruction, KnownCalls, Listing};
 use crate::live::glance::CanariesGlance;
-use crate::live::monitor_view::{Look, MonitorView, RollUp, SignalView};
+use crate::live::monitor_view::{Look, MonitorView, RollUp, SignalView, ToolsView};
 
 /// What the machine that watches a monitor publishes of it: a row, as lists and open incidents need it. What else its
 /// page shows is read from the database where somebody asks.
@@ -45,6 +49,8 @@ pub struct SlimStanding {
     pub coverage: Option<f64>,
     /// P95 of its searches in milliseconds, with its sample count; none below the least.
     pub p95_ms: Option<(f64, u32)>,
+    /// Which tools were seen last; none before the first list, and of a machine that does not say so.
+    pub tools: Option<SlimTools>,
     /// Why the next beat of the schedule is not made, where it is held back.
     pub hold: Option<Hold>,
     /// Our own trouble that keeps this from being fresh, where there is one.
@@ -70,9 +76,56 @@ impl SlimStanding {
             look: None,
             coverage: None,
             p95_ms: None,
+            tools: None,
             hold: None,
             trouble: None,
         }
+    }
+}
+
+/// The tools that were seen last, by the hash of their list, which stands in the database.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlimTools {
+    /// See [`Listing::hash`].
+    pub hash: String,
+    /// When the list was last seen, UTC.
+    pub seen_at: DateTime<Utc>,
+    /// In which era it was asked for.
+    pub era: Option<Era>,
+    /// Tokens of the whole list's JSON; none where they were not counted.
+    pub tokens: Option<u32>,
+    /// The tool that searches, where one was named or found.
+    pub search_tool: Option<String>,
+    /// Why a declared call does not fit the search tool's schema: the first of them.
+    pub invalid_call: Option<String>,
+    /// Every declared call, held against the schema.
+    pub calls: KnownCalls,
+    /// See [`Listing::instructions`].
+    pub instructions: Vec<Instruction>,
+}
+
+impl SlimTools {
+    /// What there is to tell of it.
+    pub fn of(tools: &ToolsView) -> Self {
+        let ToolsSeen { listing, search_tool, invalid_call, calls, .. } = &tools.seen;
+        Self {
+            hash: listing.hash.clone(),
+            seen_at: tools.seen_at,
+            era: tools.era,
+            tokens: listing.tokens,
+            search_tool: search_tool.clone(),
+            invalid_call: invalid_call.clone(),
+            calls: calls.clone(),
+            instructions: listing.instructions.clone(),
+        }
+    }
+
+    /// What pages show of it, with the list as the database has it, beside the accepted one.
+    pub fn view(self, kept: &Listing, accepted: Option<Baseline>) -> ToolsView {
+        let Self { hash: _, seen_at, era, tokens, search_tool, invalid_call, calls, instructions } = self;
+        let listing = Arc::new(Listing { tokens, instructions, ..kept.clone() });
+        let seen = ToolsSeen { listing, search_tool, invalid_call, calls, ..ToolsSeen::default() };
+        ToolsView { seen, seen_at, era, accepted }
     }
 }
 

@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use crate::domain::action::{Action, Asked};
 use crate::domain::monitor::MonitorId;
-use crate::domain::observation::BeatKind;
 use crate::live::monitor_view::MonitorView;
 use crate::store::StoreError;
 use crate::web::problem::Problem;
@@ -49,7 +48,7 @@ pub(crate) async fn recheck_and_wait(
             Some(followed) => (followed.published.look.clone(), CLOCKS_APART),
             None => (standing.view().look, TimeDelta::zero()),
         };
-        look.filter(|look| look.kind == BeatKind::Recheck).map(|look| (look.started_at, apart))
+        Some((look?.rechecked_at?, apart))
     };
     let before = rechecked();
     let asked_at = recheck(state, monitor).await?;

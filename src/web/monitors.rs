@@ -55,7 +55,7 @@ pub(crate) struct MonitorBody {
     /// Why the schedule is not kept just now.
     held: Option<HoldBody>,
     trouble: Option<String>,
-    /// The machine that watches it, in the whole of one monitor; none where one watches all.
+    /// The machine that watches it; none where one watches all.
     #[serde(skip_serializing_if = "Option::is_none")]
     watched_by: Option<String>,
     signals: Vec<SignalBody>,
@@ -180,7 +180,10 @@ pub(crate) async fn list(State(state): State<WebState>, RawQuery(query): RawQuer
     let is_more = after.is_some() && found.len() > MONITORS_PER_PAGE;
     let next = shown.last().filter(|_| is_more).map(|last| last.id().to_string());
     let in_maintenance = state.in_maintenance(shown.iter().map(|one| one.id()));
-    let body = |view: &MonitorView| monitor_body(view, in_maintenance.get(&view.id).copied(), None);
+    let body = |view: &MonitorView| {
+        let watched_by = state.watched_by(&view.id);
+        MonitorBody { watched_by, ..monitor_body(view, in_maintenance.get(&view.id).copied(), None) }
+    };
     let monitors = state.views(shown).await.iter().map(body).collect();
     Json(MonitorList { total, page, pages, monitors, next })
 }

@@ -4,7 +4,7 @@
 //! two: `tests/all.sh` runs this with a server and nothing else. Read: this file (one thing after another), then `killed` (much at
 //! once, at random), on `deeds`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use serin::cli::demo::inbox::Item;
@@ -37,6 +37,14 @@ async fn shares(stage: &Stage, pages: &str) -> Vec<u64> {
     living.filter_map(|machine| machine["shards"].as_u64()).collect()
 }
 
+/// Which machines watch monitors, as the list of one says.
+async fn watchers(stage: &Stage, pages: &str) -> BTreeSet<String> {
+    let list = stage.client.get(format!("{pages}/api/v1/monitors")).bearer_auth(crate::stage::TOKEN).send().await;
+    let body: Value = list.expect("it answers").json().await.expect("JSON");
+    let all = body["monitors"].as_array().expect("monitors").iter();
+    all.map(|monitor| monitor["watched_by"].as_str().expect("a machine").to_owned()).collect()
+}
+
 async fn until_shared(stage: &Stage, pages: &str, expected: &[u64]) {
     let shared = async {
         while shares(stage, pages).await != expected {
@@ -44,6 +52,29 @@ async fn until_shared(stage: &Stage, pages: &str, expected: &[u64]) {
         }
     };
     stage.soon("the fleet is shared anew", shared).await;
+}
+
+/// Waits until a machine shows the tools of a monitor, seen and accepted: it would accept others, whichever machine saw them.
+async fn until_tools_are_known(stage: &Stage, pages: &str, nth: usize) {
+    let url = format!("{pages}/api/v1/monitors/m{nth}/tools");
+    let ask = |request: reqwest::RequestBuilder| async {
+        let answer = request.bearer_auth(crate::stage::TOKEN).send().await.expect("it answers");
+        answer.json::<Value>().await.expect("JSON")
+    };
+    let known = async {
+        loop {
+            let tools = ask(stage.client.get(&url)).await;
+            if tools["accepted"]["hash"].is_string() && tools["accepted"]["hash"] == tools["seen"]["hash"] {
+                return tools;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+    };
+    let tools = stage.soon("its tools are known", known).await;
+    assert!(tools["seen"]["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{tools:#}");
+    let accept = format!("{pages}/api/v1/monitors/m{nth}/accept");
+    let refused = ask(stage.client.post(accept).json(&serde_json::json!({ "actor": "kim" }))).await;
+    assert!(refused["detail"].as_str().is_some_and(|why| why.starts_with("nothing differs")), "{refused:#}");
 }
 
 /// Waits until so many messages of a kind arrived about all of them together.
@@ -73,7 +104,9 @@ async fn whatever_becomes_of_a_machine_everything_is_told_once() {
         let asked = stage.client.post(url).bearer_auth(crate::stage::TOKEN).json(&serde_json::json!({})).send().await;
         let answer: Value = asked.expect("it answers").json().await.expect("what was seen, within the wait");
         assert_eq!(answer["recheck"]["verdict"], "good", "m{nth}: {answer}");
+        until_tools_are_known(&stage, &pages, nth).await;
     }
+    assert_eq!(watchers(&stage, &pages).await.len(), 2, "the list says who watches what");
     server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
     until_told(&stage, "incident.opened", MONITORS).await;
     // It stands still, as a machine that sleeps: the other has all of it, and tells the end.

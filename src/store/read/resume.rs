@@ -1,6 +1,6 @@
 //! What a start needs, so that every window, phase and promise goes on where it stood.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -105,6 +105,19 @@ impl Readers {
         .fetch_all(&mut reading)
         .await?;
         rows.iter().filter_map(|row| baseline(row, &lists).transpose()).collect()
+    }
+
+    /// Lists of tools by their hashes, as far as they are kept.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn lists_of_tools(&self, hashes: &BTreeSet<&str>) -> Result<HashMap<String, Arc<Listing>>, StoreError> {
+        if hashes.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let lists = query(concat!("SELECT hash, data FROM blobs WHERE kind = 'tools' AND hash IN ", texts!("$1")));
+        let lists = lists.bind(serde_json::json!(hashes).to_string()).fetch_all(&self.readers).await?;
+        lists.iter().map(listing).collect()
     }
 
     /// The marks by which a restart of a server is recognised.

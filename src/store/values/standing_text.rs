@@ -50,6 +50,8 @@ struct StandingText<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     p95_ms: Option<(f64, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    tools: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     hold: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trouble: Option<Cow<'a, str>>,
@@ -59,6 +61,8 @@ struct StandingText<'a> {
 struct LookText<'a> {
     kind: Cow<'a, str>,
     at: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rechecked_at: Option<i64>,
     elapsed: i64,
     verdict: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +140,7 @@ pub(in crate::store) fn written(published: &SlimStanding) -> String {
         look: published.look.as_ref().and_then(|look| serde_json::to_value(look_text(look)).ok()),
         coverage: published.coverage,
         p95_ms: published.p95_ms,
+        tools: published.tools.as_ref().and_then(|tools| serde_json::to_value(tools::written(tools)).ok()),
         hold: published.hold.map(hold_text).and_then(|hold| serde_json::to_value(hold).ok()),
         trouble: published.trouble.as_deref().map(Cow::from),
     };
@@ -147,6 +152,7 @@ fn look_text(look: &Look) -> LookText<'_> {
     LookText {
         kind: look.kind.slug().into(),
         at: look.started_at.timestamp_micros(),
+        rechecked_at: look.rechecked_at.map(|at| at.timestamp_micros()),
         elapsed: micros(look.elapsed),
         verdict: look.verdict.slug().into(),
         reason: look.reason.map(|reason| reason.slug().into()),
@@ -226,6 +232,9 @@ pub(in crate::store) fn read((monitor, node): (&str, &str), text: &str) -> Resul
             .and_then(|text| known(monitor, serde_json::from_value(text).map_err(unreadable).and_then(look))),
         coverage: published.coverage,
         p95_ms: published.p95_ms,
+        tools: published
+            .tools
+            .and_then(|text| known(monitor, serde_json::from_value(text).map_err(unreadable).and_then(tools::read))),
         hold: published
             .hold
             .and_then(|text| known(monitor, serde_json::from_value(text).map_err(unreadable).and_then(hold))),
@@ -246,6 +255,7 @@ fn look(text: LookText<'_>) -> Result<Look, StoreError> {
     Ok(Look {
         kind: word(&text.kind, "kind", BeatKind::from_slug)?,
         started_at: moment(text.at)?,
+        rechecked_at: text.rechecked_at.map(moment).transpose()?,
         elapsed: length(text.elapsed),
         verdict: word(&text.verdict, "verdict", Verdict::from_slug)?,
         reason: text.reason.map(|reason| word(&reason, "reason", FailureReason::from_slug)).transpose()?,
@@ -303,6 +313,8 @@ fn moment(micros: i64) -> Result<DateTime<Utc>, StoreError> {
 const fn length(micros: i64) -> Duration {
     Duration::from_micros(micros.unsigned_abs())
 }
+
+mod tools;
 
 #[cfg(test)]
 mod tests;

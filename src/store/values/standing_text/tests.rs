@@ -1,4 +1,6 @@
 use super::*;
+use crate::domain::tools::{Instruction, KnownCalls};
+use crate::live::published::SlimTools;
 
 fn at(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(1_800_000_000_000_000 + micros).unwrap()
@@ -21,6 +23,7 @@ fn published(signals: Vec<SignalView>, hold: Option<Hold>) -> SlimStanding {
         look: Some(Look {
             kind: BeatKind::Recheck,
             started_at: at(2),
+            rechecked_at: Some(at(1)),
             elapsed: Duration::from_millis(812),
             verdict: Verdict::Degraded,
             reason: Some(FailureReason::EmptyResults),
@@ -30,6 +33,21 @@ fn published(signals: Vec<SignalView>, hold: Option<Hold>) -> SlimStanding {
         }),
         coverage: Some(0.998),
         p95_ms: Some((812.25, 40)),
+        tools: Some(SlimTools {
+            hash: "a1".to_owned(),
+            seen_at: at(10),
+            era: Some(Era::Modern),
+            tokens: Some(9_412),
+            search_tool: Some("search_docs".to_owned()),
+            invalid_call: Some("`q` is no argument".to_owned()),
+            calls: KnownCalls { known: 9, broken: 1, why: vec![("refunds".to_owned(), "`q` is none".to_owned())] },
+            instructions: vec![Instruction {
+                tool: "search_docs".to_owned(),
+                place: "description".to_owned(),
+                sign: "asks to keep something from the user".to_owned(),
+                excerpt: "do not tell".to_owned(),
+            }],
+        }),
         hold,
         trouble: Some("this beat could not be remembered: \"full\"".to_owned()),
     }
