@@ -12,7 +12,7 @@ use serin::probe::prober::Prober;
 
 use crate::common::monitors::address;
 use crate::fault_server::{Act, FaultServer, Script, json, result, status, stream};
-use crate::probing::{TIMEOUT, assignment, check, first_fault, monitor, probe};
+use crate::probing::{TIMEOUT, assignment, check, first_fault, monitor, monitor_of, probe};
 use crate::scripts::{FOUND, legacy, modern, say, with};
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn health_is_asked_whatever_the_search_did() {
 async fn canaries_that_no_longer_fit_are_not_asked() {
     let slow = with(legacy(), "tools/call search_documents", Act::SayAndHold(String::new()));
     let server = FaultServer::start(slow, None).await;
-    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 6);
+    let mut monitor = monitor_of(&server, 6);
     monitor.probe_budget = TIMEOUT * 3;
     let seen = probe(monitor).await;
     assert_eq!(seen.asks.len(), 6);

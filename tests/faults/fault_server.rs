@@ -62,6 +62,8 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) struct FaultServer {
     pub(crate) address: SocketAddr,
+    /// Whether it leaves something without an answer.
+    pub(crate) holds: bool,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -71,6 +73,7 @@ impl FaultServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let seen = Arc::new(Mutex::new(Seen::default()));
+        let holds = script.values().any(|act| matches!(act, Act::SayAndHold(_)));
         let (script, shared) = (Arc::new(script), Arc::clone(&seen));
         let died = Arc::new(tokio::sync::Notify::new());
         tokio::spawn(async move {
@@ -100,7 +103,7 @@ impl FaultServer {
                 });
             }
         });
-        Self { address, seen }
+        Self { address, holds, seen }
     }
 
     /// What arrived so far.

@@ -12,7 +12,7 @@ use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status};
-use crate::probing::{assignment, first_fault, monitor, now};
+use crate::probing::{assignment, first_fault, monitor, monitor_of, now};
 use crate::scripts::{DISCOVERED, TOOLS, legacy, modern, say, with};
 
 /// A session id as the Python SDK gives it, and its successor.
@@ -46,8 +46,7 @@ struct Beats {
 
 impl Beats {
     fn of(server: &FaultServer, profile: ServerProfile) -> Self {
-        let monitor = monitor(&format!("http://{}/mcp", server.address), 1);
-        Self { prober: Prober::new(8), assignment: Assignment { profile, ..assignment(monitor) } }
+        Self { prober: Prober::new(8), assignment: Assignment { profile, ..assignment(monitor_of(server, 1)) } }
     }
 
     async fn at(&mut self, at: DateTime<Utc>) -> Observation {

@@ -10,7 +10,7 @@ use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Seen, result, status};
-use crate::probing::{BUDGET, TIMEOUT, assignment, first_fault, monitor, now};
+use crate::probing::{BUDGET, TIMEOUT, assignment, first_fault, monitor, monitor_of, now};
 use crate::scripts::{legacy, modern, say, with};
 
 #[tokio::test]
@@ -128,8 +128,7 @@ async fn whether_a_server_survived_is_told_from_what_it_answers() {
     ];
     for (sentence, script, expected) in rows {
         let server = FaultServer::start(script, None).await;
-        let (seen, profile) =
-            Prober::new(8).run(&assignment(monitor(&format!("http://{}/mcp", server.address), 1))).await;
+        let (seen, profile) = Prober::new(8).run(&assignment(monitor_of(&server, 1))).await;
         assert_eq!((profile.discover, profile.closing), expected, "{sentence}: {seen:#?}");
         let told = seen.steps.iter().flat_map(|step| &step.notes).filter(|note| note.contains("the server was gone"));
         let harmful = expected.0 == Caution::Harmful || expected.1 == Caution::Harmful;
@@ -142,7 +141,7 @@ async fn a_session_of_a_dropped_probe_is_closed_by_the_next() {
     let Act::Say(opened) = &legacy()["initialize"] else { panic!("the script has changed") };
     let fresh = with(legacy(), "initialize", say(opened.replace("s-1", "s-{n}")));
     let server = FaultServer::start(with(fresh, "tools/list", Act::SayAndHold(String::new())), None).await;
-    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
+    let mut monitor = monitor_of(&server, 1);
     monitor.timeout = BUDGET;
     let prober = Prober::new(8);
     let mut assignment = assignment(monitor);

@@ -12,7 +12,7 @@ use serin::domain::sources::SourcesLeft;
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, result, status};
-use crate::probing::{assignment, first_fault, monitor, now};
+use crate::probing::{assignment, first_fault, monitor, monitor_of, now};
 use crate::scripts::{MODERN_TOOLS, legacy, modern, say, with};
 
 /// The list's first page, and every further one.
@@ -42,8 +42,11 @@ fn page(source: &str, day: u32, beside: &str) -> String {
 /// What a probe saw that may read on, and what the server was asked.
 async fn read(script: Script, rule: bool) -> (Observation, Vec<String>, Vec<String>) {
     let server = FaultServer::start(script, None).await;
-    let url = format!("http://{}/mcp", server.address);
-    let mut assignment = assignment(if rule { judged(&url) } else { monitor(&url, 1) });
+    let mut monitor = monitor_of(&server, 1);
+    if rule {
+        monitor = judged(monitor);
+    }
+    let mut assignment = assignment(monitor);
     assignment.source_pages = 20;
     let (seen, _) = Prober::new(8).run(&assignment).await;
     let arrived = server.seen();
@@ -56,7 +59,7 @@ async fn read(script: Script, rule: bool) -> (Observation, Vec<String>, Vec<Stri
 async fn check(sentence: &str, script: Script, expected: (usize, u32, Option<SourcesLeft>, bool)) -> Observation {
     let (seen, asked, _) = read(script, true).await;
     let sources = seen.sources.clone().unwrap_or_else(|| panic!("{sentence}: {seen:#?}"));
-    let outcome = classify(&judged("http://h/mcp"), &seen);
+    let outcome = classify(&judged(monitor("http://h/mcp", 1)), &seen);
     let is_stale = outcome.findings.iter().any(|finding| finding.reason.slug() == "source_stale");
     let pages = asked.iter().filter(|asked| asked.starts_with(FIRST)).count();
     assert_eq!((pages, sources.count, sources.left, is_stale), expected, "{sentence}: {seen:#?}");
@@ -68,9 +71,8 @@ async fn check(sentence: &str, script: Script, expected: (usize, u32, Option<Sou
     seen
 }
 
-/// A monitor that judges how old the newest source is.
-fn judged(url: &str) -> Monitor {
-    let mut monitor = monitor(url, 1);
+/// The monitor, so that it judges how old the newest source is.
+fn judged(mut monitor: Monitor) -> Monitor {
     let older_than = Duration::from_secs(72 * 3600);
     monitor.rules.freshness =
         Some(FreshnessRule { older_than, shrinks: ShrinksRule::STANDARD, severity: Severity::Ticket, line: 1 });
@@ -104,7 +106,7 @@ async fn the_modern_era_has_its_cursor_in_a_header_where_the_tool_wants_that() {
     let script = with(modern(), "tools/list", say(result(&tools)));
     let script = with(script, FIRST, say(modern_page("a", 1, r#","next_cursor":"two""#)));
     let server = FaultServer::start(with(script, FURTHER, say(modern_page("b", 20, ""))), None).await;
-    let mut assignment = assignment(judged(&format!("http://{}/mcp", server.address)));
+    let mut assignment = assignment(judged(monitor_of(&server, 1)));
     assignment.source_pages = 20;
     let (seen, _) = Prober::new(8).run(&assignment).await;
     let sources = seen.sources.as_ref().map(|sources| (sources.count, sources.left));
@@ -174,7 +176,7 @@ async fn names_are_looked_for_in_the_whole_list() {
     ];
     for (sentence, script, source_names, expected) in rows {
         let server = FaultServer::start(script, None).await;
-        let mut monitor = judged(&format!("http://{}/mcp", server.address));
+        let mut monitor = judged(monitor_of(&server, 1));
         let looks_for = |id: &str, source: &str| {
             let (id, expect) = (id.to_owned(), vec![source.to_owned()]);
             Canary { id, expect, ..monitor.canaries[0].clone() }

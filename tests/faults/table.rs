@@ -11,7 +11,7 @@ use serin::domain::signal::Signal;
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status, stream};
-use crate::probing::{TIMEOUT, assignment, check, common, first_fault, monitor, probe};
+use crate::probing::{TIMEOUT, assignment, check, common, first_fault, impatient, monitor, probe};
 use crate::scripts::{DISCOVERED, TOOLS, legacy, modern, say, with};
 use crate::tls::{self, acceptor, authority};
 
@@ -242,6 +242,7 @@ async fn faults_before_http() {
     for (sentence, kind, reason, evidence) in rows.into_iter().filter(|row| six || !row.0.ends_with("IPv6")) {
         let place = place(sentence).await;
         let monitor = monitor(&place.url, 1);
+        let monitor = if kind == F::ConnectTimeout { impatient(monitor) } else { monitor };
         let seen = probe(monitor.clone()).await;
         // A reset may come with the connection or with the first request over it.
         let stage = if kind == F::Reset { first_fault(&seen).expect(sentence).0 } else { Stage::Connect };
@@ -292,7 +293,7 @@ async fn faults_of_tls() {
     assert_eq!(first_fault(&seen), Some((Stage::Connect, F::TlsFailed)), "plain HTTP on a TLS port");
     let stalled = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = stalled.local_addr().unwrap();
-    let seen = trusting.run(&assignment(monitor(&format!("https://{address}/mcp"), 1))).await.0;
+    let seen = trusting.run(&assignment(impatient(monitor(&format!("https://{address}/mcp"), 1)))).await.0;
     assert_eq!(first_fault(&seen), Some((Stage::Connect, F::TlsFailed)), "a handshake that stalls");
     assert!(seen.fault(Stage::Connect).unwrap().detail.contains("stalled"));
     assert!(seen.elapsed >= TIMEOUT, "it was waited for");
