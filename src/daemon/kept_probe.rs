@@ -196,6 +196,22 @@ mod tests {
     }
 
     #[test]
+    fn what_somebody_asked_for_is_known_until_somebody_asks_again() {
+        use BeatKind::{Recheck, Scheduled, Suspect};
+        let mut kept: Option<KeptProbe> = None;
+        let known =
+            [(Scheduled, None), (Recheck, Some(1)), (Scheduled, Some(1)), (Suspect, Some(1)), (Recheck, Some(4))];
+        for (second, (kind, expected)) in known.into_iter().enumerate() {
+            let second = i64::try_from(second).unwrap();
+            let seen = Observation::blank(MonitorId::new("docs"), kind, at(second), at(second));
+            let outcome = Outcome { verdict: Verdict::Good, findings: Vec::new(), asks: Vec::new() };
+            kept = Some(KeptProbe::new(seen, outcome, kept.as_ref()));
+            let rechecked_at = kept.as_ref().and_then(|kept| kept.rechecked_at);
+            assert_eq!(rechecked_at, expected.map(at), "beat {second}, {kind:?}");
+        }
+    }
+
+    #[test]
     fn a_step_without_oddities_is_small() {
         assert!(size_of::<KeptStep>() <= 64, "{} bytes", size_of::<KeptStep>());
         assert!(size_of::<KeptProbe>() <= 240, "{} bytes", size_of::<KeptProbe>());

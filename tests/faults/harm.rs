@@ -12,7 +12,7 @@ use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status};
-use crate::probing::{assignment, first_fault, monitor, monitor_of, now};
+use crate::probing::{assignment, first_fault, monitor_of, now};
 use crate::scripts::{DISCOVERED, TOOLS, legacy, modern, say, with};
 
 /// A session id as the Python SDK gives it, and its successor.

@@ -1,7 +1,5 @@
 //! HTTP+SSE of 2024-11-05: found, spoken, remembered, and every fault it has of its own.
 
-use std::time::Duration;
-
 use serin::domain::classify::reason_of;
 use serin::domain::fault::FaultKind;
 use serin::domain::monitor::Monitor;

@@ -27,6 +27,8 @@ mod outbox;
 mod together;
 #[path = "../store/holds.rs"]
 mod holds;
+#[path = "../store/handed_over.rs"]
+mod handed_over;
 #[path = "../store/texts.rs"]
 mod texts;
 #[path = "../store/why.rs"]

@@ -19,6 +19,7 @@ mod outbox;
 mod together;
 mod dialect;
 mod holds;
+mod handed_over;
 mod file;
 mod texts;
 mod why;

@@ -1,8 +1,10 @@
 //! What people do from a page.
 
+use chrono::{TimeDelta, Utc};
 use reqwest::{Method, StatusCode, header};
 use serin::domain::action::{Action, Asked, WAITING_MAX};
 use serin::domain::monitor::MonitorId;
+use serin::domain::observation::BeatKind;
 
 use crate::fixture::Running;
 use crate::{ask, fixture, form, get, set_cookie};
@@ -56,6 +58,29 @@ async fn what_people_ask_for_is_written_down_before_they_are_answered() {
     }
     let full = ask(&running, Method::POST, "/api/v1/monitors/docs/recheck").send().await.unwrap();
     assert_eq!(full.status(), StatusCode::SERVICE_UNAVAILABLE, "not more than can be done");
+}
+
+#[tokio::test]
+async fn a_look_that_was_asked_for_is_over_though_the_schedule_has_looked_since() {
+    let running = fixture::varied().await;
+    let recheck = ask(&running, Method::POST, "/api/v1/monitors/docs/recheck?wait=60");
+    let answer = tokio::spawn(recheck.send());
+    let asked = async {
+        while running.store.waiting_actions().await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    asked.await;
+    let now = Utc::now();
+    let mut view = fixture::view(1, now);
+    let look = view.look.as_mut().unwrap();
+    (look.kind, look.started_at) = (BeatKind::Scheduled, now + TimeDelta::seconds(1));
+    look.rechecked_at = Some(now - TimeDelta::minutes(1));
+    running.live.put(view.clone());
+    view.look.as_mut().unwrap().rechecked_at = Some(now);
+    running.live.put(view);
+    let answer = answer.await.unwrap().unwrap();
+    assert_eq!(answer.status(), StatusCode::OK, "it does not wait for another one");
 }
 
 #[tokio::test]
