@@ -12,14 +12,14 @@ for path in {.,reference,bench,bench/others,outbound}/tests/{*.rs,*/main.rs}; do
     name=${path#*tests/}
     name=${name%/main.rs}
     name=${name%.rs}
-    case " ${beside[*]} postgres " in *" $name "*) ;; *) own+=(--test "$name") ;; esac
+    case " ${beside[*]} postgres web " in *" $name "*) ;; *) own+=(--test "$name") ;; esac
 done
 # Of the journeys these keep what they remember on a server too.
 core=(canaries:: causes:: drills:: machines:: together:: why::)
 journeys=()
 [ "${1:-}" != --postgres ] || journeys=(tests/postgres/with_server.sh)
 # Journeys wait for servers far more than they compute, so more of them run at once than there are cores.
-run() { RUST_TEST_THREADS=8 "${journeys[@]}" cargo test --locked --workspace --no-fail-fast "$@" -- --include-ignored; }
+run() { RUST_TEST_THREADS=${at_once:-8} "${journeys[@]}" cargo test --locked --workspace --no-fail-fast "$@" -- --include-ignored; }
 cargo test --locked --workspace --no-run
 log=target/tests-beside.log
 run "${beside[@]/#/--test=}" >"$log" 2>&1 &
@@ -28,6 +28,8 @@ tests/postgres/with_server.sh cargo test --locked --no-fail-fast --test postgres
 RUST_TEST_THREADS=8 tests/postgres/with_server.sh cargo test --locked --no-fail-fast --test journey -- \
     --include-ignored "${core[@]}" || failed=1
 run --lib --bins "${own[@]}" || failed=1
+# Browsers compute: many at once wait for each other until one gives up.
+at_once=3 run --test web || failed=1
 run --doc || failed=1
 tests/services/check.sh || failed=1
 wait $! || failed=1

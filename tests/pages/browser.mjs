@@ -5,7 +5,9 @@ import puppeteer from "puppeteer-core";
 const there = (...paths) => paths.find((path) => path && existsSync(path));
 // A machine that does much else is slow to start a browser.
 const PATIENCE_MS = 120_000;
-const common = { headless: true, acceptInsecureCerts: true, timeout: PATIENCE_MS, protocolTimeout: PATIENCE_MS };
+// A wait for the page is one call that is answered when it is over: whoever waits longer than that says so there.
+const CALL_MS = 600_000;
+const common = { headless: true, acceptInsecureCerts: true, timeout: PATIENCE_MS, protocolTimeout: CALL_MS };
 
 const chromium = (gate) => puppeteer.launch({
   ...common,
@@ -33,6 +35,9 @@ export const open = async (browser, name, script = true) => {
   if (!script && name === "chromium") await page.setJavaScriptEnabled(false);
   return page;
 };
+
+/** A picture of the page for somebody to look at; none where nobody will. */
+export const picture = (page, path, options) => process.env.PICTURES === "off" ? undefined : page.screenshot({ path, ...options });
 
 export const text = (page, selector) => page.$eval(selector, (one) => one.textContent);
 

@@ -2,7 +2,7 @@
 // too, while the page goes on living. Fails with a line for each thing that is not as it should be.
 // Usage: node fleet.mjs URL FOLDER. With ASSETS=folder style and script are taken from there, to try them without a build.
 import { mkdirSync, readFileSync } from "node:fs";
-import { launch, open, press, text } from "./browser.mjs";
+import { launch, open, picture, press, text } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const wrong = [];
@@ -134,7 +134,7 @@ for (const scheme of ["light", "dark"]) {
       const [height, over] = await page.evaluate(() => [document.documentElement.scrollHeight, document.documentElement.scrollWidth - document.documentElement.clientWidth]);
       if (width === 360 && name === "list") { console.log(`100 monitors at 360 px: ${height} px`); must(height < 8000, `a hundred monitors are ${height} px at 360`); }
       must(over <= 0, `${path} at ${width} scrolls ${over} px sideways`);
-      await page.screenshot({ path: `${folder}/fleet-${name}-${width}-${scheme}.png`, clip: { x: 0, y: 0, width, height: Math.min(height, width < 600 ? 1600 : 1300) } });
+      await picture(page, `${folder}/fleet-${name}-${width}-${scheme}.png`, { clip: { x: 0, y: 0, width, height: Math.min(height, width < 600 ? 1600 : 1300) } });
       await page.browserContext().close();
     }
   }

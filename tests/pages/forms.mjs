@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
-import { fill, launch, open, press, pressSlowly, submit, text } from "./browser.mjs";
+import { fill, launch, open, picture, press, pressSlowly, submit, text } from "./browser.mjs";
 
 const { pages, outside, token, key, certificate, incidents, links, folder } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const listening = (server) => new Promise((done) => server.listen(0, "127.0.0.1", () => done(server.address().port)));
@@ -77,7 +77,7 @@ const signIn = async (page, base, path, name) => {
   const refused = await submit(page, "#by-token button");
   must(refused.status() === 401 && (await text(page, "main")).includes("This is not the token."), `a wrong token is answered ${refused.status()}: ${await text(page, "body")}`);
   await fill(page, "#token", token);
-  await page.screenshot({ path: `${folder}/form-login-${name}.png` });
+  await picture(page, `${folder}/form-login-${name}.png`);
   await submit(page, "#by-token button");
   lands(page, path, "signing in");
 };
@@ -91,7 +91,7 @@ const everyForm = async (page, script, base, name) => {
   await submit(page, "#take button");
   lands(page, links[name], "taking by link");
   must((await text(page, "main")).includes(`Acknowledged by lee of ${name}`), `the link's page says "${await text(page, "main")}"`);
-  await page.screenshot({ path: `${folder}/form-link-${name}.png`, fullPage: true });
+  await picture(page, `${folder}/form-link-${name}.png`, { fullPage: true });
 
   await signIn(page, base, incident, name);
   must((await text(page, "#incident-head")).includes(`acknowledged by lee of ${name}`), `the head says "${await text(page, "#incident-head")}"`);
@@ -105,7 +105,7 @@ const everyForm = async (page, script, base, name) => {
   await says(page, script, "#incident-head", `acknowledged by kim of ${name}`);
   must((await text(page, "#said")).includes(`Acknowledged by kim of ${name}.`), `the page says "${await text(page, "#said")}"`);
   must(await page.$("#take") === null, "the page still asks who takes what is taken");
-  await page.screenshot({ path: `${folder}/form-taken-${name}.png`, fullPage: true });
+  await picture(page, `${folder}/form-taken-${name}.png`, { fullPage: true });
 
   await submit(page, ".act form[action$='/recheck'] button");
   must(here(page).startsWith(`${incident}?said=recheck&at=`), `looking again from the incident leads to ${here(page)}`);
@@ -118,7 +118,7 @@ const everyForm = async (page, script, base, name) => {
   lands(page, `${incident}?said=silenced`, "silencing");
   must((await text(page, "#said")).includes("Silenced: nobody is notified of it"), `the page says "${await text(page, "#said")}"`);
   await says(page, script, "#quiet", `silenced by kim of ${name}: known <b>well</b>`);
-  await page.screenshot({ path: `${folder}/form-silenced-${name}.png`, fullPage: true });
+  await picture(page, `${folder}/form-silenced-${name}.png`, { fullPage: true });
   await page.goto(base + "/silences");
   const mine = `monitor ${name}; signal contract`;
   must((await text(page, "#holding")).includes(mine), `the page of silences says "${await text(page, "#holding")}"`);
@@ -129,7 +129,7 @@ const everyForm = async (page, script, base, name) => {
   lands(page, "/silences?said=made", "silencing something");
   const row = await page.$eval("#holding tbody", (body, wanted) => 1 + [...body.rows].findIndex((one) => one.textContent.includes(wanted)), `monitor ${name}; signal latency`);
   must(row > 0, `the new silence is not listed: "${await text(page, "#holding")}"`);
-  await page.screenshot({ path: `${folder}/form-silences-${name}.png`, fullPage: true });
+  await picture(page, `${folder}/form-silences-${name}.png`, { fullPage: true });
   await submit(page, `#holding tbody tr:nth-child(${row}) button`);
   lands(page, "/silences?said=ended", "ending a silence");
   must((await text(page, "#over")).includes(`ended by kim of ${name}`), `what is over: "${await text(page, "#over")}"`);
@@ -146,13 +146,13 @@ const everyForm = async (page, script, base, name) => {
   await submit(page, `#receivers tbody tr:nth-child(${inbox}) button`);
   lands(page, "/receivers?said=accepted&receiver=inbox", "testing a receiver");
   must((await text(page, "#said")).includes("inbox accepted the test."), `the page says "${await text(page, "#said")}"`);
-  await page.screenshot({ path: `${folder}/form-receivers-${name}.png`, fullPage: true });
+  await picture(page, `${folder}/form-receivers-${name}.png`, { fullPage: true });
 
   await page.goto(base + monitor);
   await submit(page, ".monitor-head button", script ? pressSlowly : press);
   must(here(page).startsWith(`${monitor}?said=recheck&at=`), `looking again leads to ${here(page)}`);
   await says(page, script, "#said", "Rechecked:");
-  await page.screenshot({ path: `${folder}/form-recheck-${name}.png` });
+  await picture(page, `${folder}/form-recheck-${name}.png`);
 
   const offered = await page.$eval("#accepting", (one) => one.value);
   must(offered === `kim of ${name}`, `the name is not offered again, but "${offered}"`);
@@ -160,7 +160,7 @@ const everyForm = async (page, script, base, name) => {
   lands(page, `${monitor}?said=accepted`, "accepting");
   await says(page, script, "#tools", `accepted by kim of ${name}`);
   must(await page.$("#accept") === null, "the page still asks who accepts what is accepted");
-  await page.screenshot({ path: `${folder}/form-accepted-${name}.png` });
+  await picture(page, `${folder}/form-accepted-${name}.png`);
 };
 
 const leave = async (page, base) => {
@@ -212,7 +212,7 @@ for (const browserName of ["chromium", "firefox"]) {
         console.log(`${name}: well`);
       } catch (error) {
         wrong.push(`${name}: ${error.message}`);
-        await page.screenshot({ path: `${folder}/form-failed-${name}.png` }).catch(() => {});
+        await picture(page, `${folder}/form-failed-${name}.png`)?.catch(() => {});
       }
       await page.close();
     }

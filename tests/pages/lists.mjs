@@ -1,7 +1,7 @@
 // Clicks what the page of lists offers, in Chromium and Firefox, with and without scripts, as if a list lost others between
 // the look and the click, too. Fails with a line for each that does not do what it should. Usage: node lists.mjs URL FOLDER
 import { mkdirSync } from "node:fs";
-import { launch, open, submit, text } from "./browser.mjs";
+import { launch, open, picture, submit, text } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 const wrong = [];
@@ -31,7 +31,7 @@ for (const name of ["chromium", "firefox"]) {
     const where = `${name} ${script ? "with" : "without"} scripts`;
     const page = await open(browser, name, script);
     await clicks(page, where, script).catch((error) => wrong.push(`${where}: ${error.message}`));
-    await page.screenshot({ path: `${folder}/lists-${name}-${script ? "script" : "plain"}.png`, fullPage: true });
+    await picture(page, `${folder}/lists-${name}-${script ? "script" : "plain"}.png`, { fullPage: true });
     await browser.close();
   }
 }

@@ -1,7 +1,7 @@
 // Signs in in Chromium by name and by a provider, with and without scripts, and fails with a line for each way that does
 // not lead to the page that was asked for. Usage: node login.mjs URL PASSWORD FOLDER
 import { mkdirSync } from "node:fs";
-import { fill, launch, open, submit, text } from "./browser.mjs";
+import { fill, launch, open, picture, submit, text } from "./browser.mjs";
 
 const [url, password, folder] = process.argv.slice(2);
 const wrong = [];
@@ -15,7 +15,7 @@ const byName = async (page, where) => {
     await page.setViewport({ width, height: 1000 });
     const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth).catch(() => 0);
     must(over <= 0, `${where}: the form scrolls sideways`);
-    await page.screenshot({ path: `${folder}/login-${width}.png` });
+    await picture(page, `${folder}/login-${width}.png`);
   }
   await fill(page, "#name", "ada");
   await fill(page, "#password", "wrong");

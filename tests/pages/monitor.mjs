@@ -2,7 +2,7 @@
 // link and by click, filters deliveries by click; with and without scripts. Fails with a line for each thing that is wrong.
 // Usage: node monitor.mjs URL FOLDER PATHS, the last being addresses of incidents as JSON: slow, failing and wrong.
 import { mkdirSync } from "node:fs";
-import { launch, open, press, submit, text } from "./browser.mjs";
+import { launch, open, picture, press, submit, text } from "./browser.mjs";
 
 const [url, folder, paths] = process.argv.slice(2);
 const incidents = JSON.parse(paths);
@@ -17,7 +17,8 @@ const listened = async (script = true) => {
   return page;
 };
 const isOpen = (page, fold) => page.$eval(`#fold-${fold}`, (one) => one.open);
-const read = (page) => text(page, ".readout");
+// Of a page that is just being drawn again it is what comes then.
+const read = async (page) => { await page.waitForSelector(".readout"); return text(page, ".readout"); };
 
 // The chart, by pointer: time, figure and n of the nearest moment; and somewhere else it says something else.
 const page = await listened();
@@ -94,7 +95,7 @@ await page.waitForSelector(".lamp.live");
 for (const _ of [1, 2]) await page.waitForResponse((answer) => answer.url().endsWith("/deliveries")).catch(() => wrong.push("the ledger does not look by itself"));
 await page.goto(url + "/monitors/docs?range=3h");
 await hover(0.5);
-await page.screenshot({ path: `${folder}/chart-read.png` });
+await picture(page, `${folder}/chart-read.png`);
 
 // Where the viewer's clock is another one, axis, readout and table follow it, and UTC stands behind them; after a redraw too.
 await page.emulateTimezone("Asia/Kolkata");

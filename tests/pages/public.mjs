@@ -1,7 +1,7 @@
 // Takes a picture of the public page at every width in both colour schemes, without script, and fails where it scrolls
 // sideways, logs an error or asks for anything but its style and icon. Usage: node public.mjs URL FOLDER
 import { mkdirSync } from "node:fs";
-import { launch } from "./browser.mjs";
+import { launch, picture } from "./browser.mjs";
 
 const [url, folder] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
@@ -20,7 +20,7 @@ for (const scheme of ["light", "dark"]) {
     const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (over > 0) wrong.push(`${where}: scrolls ${over} px sideways`);
     if (!await page.$("h1") || !await page.$(".overall")) wrong.push(`${where}: no heading, or no sentence`);
-    await page.screenshot({ path: `${folder}/public-${width}-${scheme}.png`, fullPage: true });
+    await picture(page, `${folder}/public-${width}-${scheme}.png`, { fullPage: true });
     await page.close();
   }
 }

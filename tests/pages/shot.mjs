@@ -1,7 +1,7 @@
 // Takes a picture of every page at three widths in both colour schemes, and fails where one scrolls
 // sideways, logs an error or loads something it may not. Usage: node shot.mjs URL FOLDER INCIDENT_PATH
 import { mkdirSync } from "node:fs";
-import { launch, press, submit } from "./browser.mjs";
+import { launch, picture, press, submit } from "./browser.mjs";
 
 const [url, folder, incident] = process.argv.slice(2);
 const pages = { fleet: "/", narrow: "/?q=legal", waiting: "/monitors/api-ref", monitor: "/monitors/docs", month: "/monitors/docs?range=30d&heat=35d", quarter: "/monitors/docs?range=90d", week: "/monitors/docs?range=7d", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, why: `${incident}/why`, whymonitor: "/monitors/docs/why", deliveries: "/deliveries", lists: "/lists", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
@@ -25,7 +25,7 @@ for (const scheme of ["light", "dark"]) {
       await page.goto(url + path, { waitUntil: "load" });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) wrong.push(`${where}: scrolls ${over} px sideways`);
-      if (scheme === "light" || [375, 380, 390, 768, 1280, 1920].includes(width)) await page.screenshot({ path: `${folder}/${name}-${width}-${scheme}.png`, fullPage: true });
+      if (scheme === "light" || [375, 380, 390, 768, 1280, 1920].includes(width)) await picture(page, `${folder}/${name}-${width}-${scheme}.png`, { fullPage: true });
       await page.close();
     }
     await context.close();

@@ -3,7 +3,7 @@
 // Usage: node silence.mjs FILE, which says where Serin is, its token, and its process.
 import { mkdirSync, readFileSync } from "node:fs";
 import net from "node:net";
-import { fill, launch, open, submit, text } from "./browser.mjs";
+import { fill, launch, open, picture, submit, text } from "./browser.mjs";
 
 const { pages, token, serin, folder } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const wrong = [];
@@ -45,7 +45,7 @@ const isGrey = async (page, when, name) => {
   must(await painted(page) === "grey", `${when} its signals keep their colours`);
   for (const width of [380, 1280]) {
     await page.setViewport({ width, height: 1000 });
-    await page.screenshot({ path: `${folder}/silence-${name}-${width}.png` });
+    await picture(page, `${folder}/silence-${name}-${width}.png`);
   }
 };
 const isAlive = async (page, when) => {
