@@ -29,9 +29,10 @@ proptest::proptest! {
                     let _ = stream.shutdown().await;
                 }
             });
-            let seen = probe(monitor(&url, 1)).await;
+            let monitor = monitor(&url, 1);
+            let seen = probe(monitor.clone()).await;
             assert!(first_fault(&seen).is_some(), "no bytes of chance are an MCP server");
-            common("arbitrary bytes", &seen);
+            common("arbitrary bytes", &monitor, &seen);
         });
     }
 }

@@ -12,7 +12,7 @@ use serin::probe::prober::Prober;
 
 use crate::common::monitors::canary;
 use crate::fault_server::{Act, FaultServer, Script, json, status, stream};
-use crate::probing::{self, BUDGET, assignment, first_fault, impatient, now};
+use crate::probing::{self, assignment, first_fault, impatient, now, within_budget};
 use crate::scripts::with;
 
 const TOOLS: &str = r#"{"tools":[{"name":"search","inputSchema":{"properties":{"query":{"type":"string"}}}}]}"#;
@@ -302,9 +302,9 @@ async fn faults_of_the_older_transport() {
     ];
     for (sentence, key, act, stage, kind, reason, evidence) in rows {
         let server = FaultServer::start(with(older(), key, act), None).await;
-        let waits = reason == R::Timeout;
-        let monitor = if waits { impatient(monitor(&server)) } else { monitor(&server) };
-        let (seen, _) = probe(monitor, known()).await;
+        let monitor = monitor(&server);
+        let monitor = if reason == R::Timeout { impatient(monitor) } else { monitor };
+        let (seen, _) = probe(monitor.clone(), known()).await;
         let first = seen.steps.iter().find(|step| step.fault.is_some());
         let Some((step, fault)) = first.and_then(|step| Some((step, step.fault.as_ref()?))) else {
             panic!("{sentence}: no fault at all: {seen:#?}");
@@ -312,7 +312,7 @@ async fn faults_of_the_older_transport() {
         assert_eq!((step.stage, fault.kind), (stage, kind), "{sentence}: {seen:#?}");
         assert!(fault.detail.contains(evidence), "{sentence}: {}", fault.detail);
         assert_eq!(reason_of(stage, kind).0, reason, "{sentence}");
-        assert!(!waits || seen.elapsed < BUDGET * 2, "{sentence}: the budget holds, {:?}", seen.elapsed);
+        within_budget(sentence, &monitor, &seen);
         assert_closed(sentence, &server, &seen).await;
     }
 }

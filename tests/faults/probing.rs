@@ -69,16 +69,23 @@ pub(crate) fn first_fault(seen: &Observation) -> Option<(Stage, FaultKind)> {
 /// One row: what this server does is this fault, at this stage; the budget holds and no session stays open.
 pub(crate) async fn check(sentence: &str, script: Script, expected: Option<(Stage, FaultKind)>) -> Observation {
     let server = FaultServer::start(script, None).await;
-    let seen = probe(monitor_of(&server, 1)).await;
+    let monitor = monitor_of(&server, 1);
+    let seen = probe(monitor.clone()).await;
     assert_eq!(first_fault(&seen), expected, "{sentence}: {seen:#?}");
-    common(sentence, &seen);
+    common(sentence, &monitor, &seen);
     let deletes = server.seen().asked.iter().filter(|asked| *asked == "DELETE").count();
     assert_eq!(deletes, seen.footprint.sessions_opened as usize, "{sentence}: every session is closed once");
     seen
 }
 
-pub(crate) fn common(sentence: &str, seen: &Observation) {
-    assert!(seen.elapsed < PATIENT * 4, "{sentence}: the budget holds, {:?}", seen.elapsed);
+/// The budget holds.
+pub(crate) fn within_budget(sentence: &str, monitor: &Monitor, seen: &Observation) {
+    let most = monitor.probe_budget + Duration::from_secs(3);
+    assert!(seen.elapsed < most, "{sentence}: the budget holds, {:?}", seen.elapsed);
+}
+
+pub(crate) fn common(sentence: &str, monitor: &Monitor, seen: &Observation) {
+    within_budget(sentence, monitor, seen);
     assert_eq!(seen.asks.len(), 1, "{sentence}: the canary is accounted for");
     for fault in seen.steps.iter().filter_map(|step| step.fault.as_ref()) {
         assert!(fault.detail.chars().count() <= 301, "{sentence}: evidence is bounded");

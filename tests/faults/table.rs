@@ -251,7 +251,7 @@ async fn faults_before_http() {
         assert!(detail.contains(evidence), "{sentence}: {detail}");
         let outcome = classify(&monitor, &seen);
         assert_eq!((outcome.reason(), outcome.findings[0].signal), (Some(reason), Signal::Availability), "{sentence}");
-        common(sentence, &seen);
+        common(sentence, &monitor, &seen);
     }
 }
 
@@ -274,7 +274,7 @@ async fn faults_of_tls() {
         let seen = prober.run(&assignment(monitor.clone())).await.0;
         assert_eq!(first_fault(&seen), expected.map(|kind| (Stage::Connect, kind)), "{sentence}: {seen:#?}");
         assert_eq!(classify(&monitor, &seen).reason(), expected.map(|_| R::TlsFailure), "{sentence}");
-        common(sentence, &seen);
+        common(sentence, &monitor, &seen);
         if sentence == "a good chain" {
             assert!(seen.steps[0].notes.iter().any(|note| note.contains("more days")), "{:?}", seen.steps[0].notes);
         }

@@ -35,11 +35,12 @@ await watcher.evaluate(() => {
   read();
 });
 const shown = (id, reason) => comes(watcher, (id, reason) => window.story.some((line) => line.startsWith(id + " ") && line.includes(reason)), `${reason} in the row of ${id}`, id, reason);
-// What broke is over. On a machine that does much else a server may be slow besides, which its row then says.
-const isOver = (id, reason) => comes(watcher, (id, reason) => {
+// On a machine that does much else a server may be slow besides, which its row then says; whatever else it says is wrong.
+const SLOW = "latency_elevated";
+const isWell = (id, reason) => comes(watcher, (id, besides) => {
   const why = [...document.querySelectorAll(`#m-${id} a.why`)].map((one) => one.textContent);
-  return !why.includes(reason) && (why.length > 0 || document.getElementById("m-" + id).classList.contains("up"));
-}, `the end of ${reason} in the row of ${id}`, id, reason);
+  return document.getElementById("m-" + id).classList.contains("up") || why.length > 0 && why.every((one) => one === besides);
+}, `${id} is up again`, id, reason === SLOW ? null : SLOW);
 
 // The other one acts. Whoever comes too late has nothing to acknowledge any more, and takes the next.
 const person = await window();
@@ -80,16 +81,16 @@ const followed = async () => {
 };
 const watched = async () => {
   for (const [id, reason] of ACTS) await shown(id, reason);
-  for (const [id, reason] of ACTS) await isOver(id, reason);
+  for (const [id, reason] of ACTS) await isWell(id, reason);
 };
 try {
   const [hasActed] = await Promise.all([followed(), watched()]);
   must(hasActed, "every incident was over before anybody could acknowledge it");
   const story = await watcher.evaluate(() => window.story); // Gone if the page had been loaded again.
-  await comes(watcher, () => (document.querySelector(".headline.calm") === null) === (document.querySelector(".row a.why") !== null), "a headline that says whether all is well");
+  await comes(watcher, (slow) => document.querySelector(".headline.calm") !== null || [...document.querySelectorAll(".row a.why")].some((one) => one.textContent === slow), "a headline that says that all is well", SLOW);
   for (const [id, reason] of ACTS) {
     const own = story.filter((line) => line.startsWith(id + " "));
-    must(own.findIndex((line) => line.includes(reason)) < own.findLastIndex((line) => !line.includes(reason)), `${id} went ${own.join(", ")}`);
+    must(own.findIndex((line) => line.includes(reason)) < own.findLastIndex((line) => line === `${id} up` || reason !== SLOW && line.includes(SLOW) && !line.includes(reason)), `${id} went ${own.join(", ")}`);
   }
   must(!story.some((line) => line.startsWith("handbook") && line.includes("connection_refused")), "a quick restart is shown as an outage");
   wrong.push(...await findings(await window(), inbox));

@@ -1,4 +1,4 @@
-// Takes a picture of every page at three widths in both colour schemes, and fails where one scrolls
+// Takes a picture of every page at seven widths in both colour schemes, and fails where one scrolls
 // sideways, logs an error or loads something it may not. Usage: node shot.mjs URL FOLDER INCIDENT_PATH
 import { mkdirSync } from "node:fs";
 import { launch, picture, press, submit } from "./browser.mjs";
@@ -11,25 +11,28 @@ const widths = (process.env.WIDTHS || "360,375,390,768,1280,1920,2560").split(",
 mkdirSync(folder, { recursive: true });
 const browser = await launch("chromium");
 const wrong = [];
+// Nothing of a page depends on the width that it is loaded at: it is loaded once, and made wider and wider.
 for (const scheme of ["light", "dark"]) {
-  for (const width of widths) {
-    const context = await browser.createBrowserContext();
-    for (const [name, path] of Object.entries(pages)) {
-      if (wanted && !wanted.includes(name)) continue;
-      const page = await context.newPage();
+  const context = await browser.createBrowserContext();
+  for (const [name, path] of Object.entries(pages)) {
+    if (wanted && !wanted.includes(name)) continue;
+    const page = await context.newPage();
+    let where = `${name} ${scheme}`;
+    page.on("console", (message) => { if (message.type() === "error" && name !== "missing") wrong.push(`${where}: ${message.text()}`); });
+    page.on("pageerror", (error) => wrong.push(`${where}: ${error.message}`));
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    for (const width of widths) {
+      where = `${name} at ${width} ${scheme}`;
       await page.setViewport({ width, height: width < 600 ? 812 : 1000 });
-      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-      const where = `${name} at ${width} ${scheme}`;
-      page.on("console", (message) => { if (message.type() === "error" && name !== "missing") wrong.push(`${where}: ${message.text()}`); });
-      page.on("pageerror", (error) => wrong.push(`${where}: ${error.message}`));
-      await page.goto(url + path, { waitUntil: "load" });
+      if (width === widths[0]) await page.goto(url + path, { waitUntil: "load" });
+      await page.waitForFunction((width) => window.innerWidth === width, {}, width);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) wrong.push(`${where}: scrolls ${over} px sideways`);
       if (scheme === "light" || [375, 380, 390, 768, 1280, 1920].includes(width)) await picture(page, `${folder}/${name}-${width}-${scheme}.png`, { fullPage: true });
-      await page.close();
     }
-    await context.close();
+    await page.close();
   }
+  await context.close();
 }
 // The page lives: it says so, and a hidden tab holds no stream.
 const page = await browser.newPage();
