@@ -201,6 +201,10 @@ fn a_plan_names_every_key_that_says_something_else() {
     values(&whole, "", "", "", &mut all);
     let mut told = BTreeSet::from(["version".to_owned()]);
     for Written { pointer, path, key } in all {
+        // It is enough that one item of a list could say something else: others are tied to what stands beside them.
+        if told.contains(&key) {
+            continue;
+        }
         let value = whole.pointer(&pointer).expect("it is there");
         let mut tried = Vec::new();
         let found = others(value).into_iter().any(|other| {
@@ -212,7 +216,6 @@ fn a_plan_names_every_key_that_says_something_else() {
             tried.push((other, named));
             found
         });
-        // It is enough that one item of a list could say something else: others are tied to what stands beside them.
         if found {
             told.insert(key);
         } else {
