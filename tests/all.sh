@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs what the tests need (see tests/install.sh) and runs every one of them. With --postgres, journeys keep what
 # they remember on a server instead of in a file; SERIN_TEST_MACHINES=2 has two machines share the fleet of each.
+# SERIN_TEST_FEATURES names what is built in besides.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests/install.sh
-# Programs of others, which take their time to start: they are waited for beside the tests that compute.
-beside=(old_releases real_servers third_party)
+# Programs of others, which take their time to start, and tests that have one core busy: beside those that wait.
+beside=(old_releases real_servers third_party drill history)
 own=()
 for path in {.,reference,bench,bench/others,outbound}/tests/{*.rs,*/main.rs}; do
     [ -e "$path" ] || continue
@@ -19,13 +20,14 @@ core=(canaries:: causes:: drills:: machines:: together:: why::)
 journeys=()
 [ "${1:-}" != --postgres ] || journeys=(tests/postgres/with_server.sh)
 # Journeys wait for servers far more than they compute, so more of them run at once than there are cores.
-run() { RUST_TEST_THREADS=${at_once:-8} "${journeys[@]}" cargo test --locked --workspace --no-fail-fast "$@" -- --include-ignored; }
-cargo test --locked --workspace --no-run
+built=(--locked --workspace ${SERIN_TEST_FEATURES:+--features "$SERIN_TEST_FEATURES"})
+run() { RUST_TEST_THREADS=${at_once:-8} "${journeys[@]}" cargo test "${built[@]}" --no-fail-fast "$@" -- --include-ignored; }
+cargo test "${built[@]}" --no-run
 log=target/tests-beside.log
 run "${beside[@]/#/--test=}" >"$log" 2>&1 &
 failed=0
-tests/postgres/with_server.sh cargo test --locked --no-fail-fast --test postgres || failed=1
-RUST_TEST_THREADS=8 tests/postgres/with_server.sh cargo test --locked --no-fail-fast --test journey -- \
+tests/postgres/with_server.sh cargo test "${built[@]}" --no-fail-fast --test postgres || failed=1
+RUST_TEST_THREADS=8 tests/postgres/with_server.sh cargo test "${built[@]}" --no-fail-fast --test journey -- \
     --include-ignored "${core[@]}" || failed=1
 run --lib --bins "${own[@]}" || failed=1
 # Browsers compute: many at once wait for each other until one gives up.

@@ -51,15 +51,16 @@ git diff --stat
 sed -i '/^\[workspace.package\]/,/^$/s/^version = .*/version = "0.0.0-contributing"/' Cargo.toml
 sed -i '/^name = "serin/{n;s/^version = .*/version = "0.0.0-contributing"/}' Cargo.lock
 export CARGO_BUILD_BUILD_DIR=$root/target CARGO_TARGET_DIR=$root/target/contributing/built
-cargo test --locked --quiet --no-run --lib --test config --test floors --test docs
-cargo run --locked --quiet -- schema >monitors.json
-cargo run --locked --quiet -- schema --included >included.json
+built=(--locked --quiet ${SERIN_TEST_FEATURES:+--features "$SERIN_TEST_FEATURES"})
+cargo test "${built[@]}" --no-run --lib --test config --test floors --test docs
+cargo run "${built[@]}" -- schema >monitors.json
+cargo run "${built[@]}" -- schema --included >included.json
 mv monitors.json docs/monitors.schema.json
 mv included.json docs/included.schema.json
-cargo test --locked --quiet --test config --test floors
-cargo test --locked --quiet --lib -- domain:: config:: runbook:: words::
+cargo test "${built[@]}" --test config --test floors
+cargo test "${built[@]}" --lib -- domain:: config:: runbook:: words::
 # Last, since the reference server serves these pages and would be compiled again.
-SERIN_DOCS_WRITE=1 cargo test --locked --quiet --test docs lists::
+SERIN_DOCS_WRITE=1 cargo test "${built[@]}" --test docs lists::
 git add --intent-to-add --all
 echo 'With what is generated:'
 git diff --stat

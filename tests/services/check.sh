@@ -4,7 +4,7 @@
 # Needs node 20 or newer and npm; what it installs lies in target/, at these versions.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-cargo test --locked --quiet --test deliver services_of_others
+cargo test --locked ${SERIN_TEST_FEATURES:+--features "$SERIN_TEST_FEATURES"} --quiet --test deliver services_of_others
 bodies=$PWD/target/tmp/services
 folder=target/services-check
 mkdir -p "$folder"
