@@ -21,7 +21,9 @@ pub(crate) fn has_state(one: &dyn Standing, in_maintenance: bool, state: &str) -
 }
 
 fn is_open(one: &dyn Standing, signal: Signal) -> bool {
-    one.signals().into_iter().flatten().any(|own| own.signal == signal && own.phase == Phase::Open)
+    // Whoever has something open fails: of most of a fleet the signals are not drawn to be counted.
+    one.roll_up().is_failing()
+        && one.signals().into_iter().flatten().any(|own| own.signal == signal && own.phase == Phase::Open)
 }
 
 /// The maintenance windows that run just now and keep outages quiet, as `maintenance_until` of the API has it.
