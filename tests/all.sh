@@ -13,13 +13,13 @@ for path in {.,reference,bench,bench/others,outbound}/tests/{*.rs,*/main.rs}; do
     name=${path#*tests/}
     name=${name%/main.rs}
     name=${name%.rs}
-    case " ${beside[*]} postgres web " in *" $name "*) ;; *) own+=(--test "$name") ;; esac
+    case " ${beside[*]} postgres journey web " in *" $name "*) ;; *) own+=(--test "$name") ;; esac
 done
 # Of the journeys these keep what they remember on a server too.
 core=(canaries:: causes:: drills:: machines:: together:: why::)
 journeys=()
 [ "${1:-}" != --postgres ] || journeys=(tests/postgres/with_server.sh)
-# Journeys wait for servers far more than they compute, so more of them run at once than there are cores.
+# Most tests wait for servers more than they compute, so more of them run at once than there are cores.
 built=(--locked --workspace ${SERIN_TEST_FEATURES:+--features "$SERIN_TEST_FEATURES"})
 run() { RUST_TEST_THREADS=${at_once:-8} "${journeys[@]}" cargo test "${built[@]}" --no-fail-fast "$@" -- --include-ignored; }
 cargo test "${built[@]}" --no-run
@@ -30,7 +30,8 @@ tests/postgres/with_server.sh cargo test "${built[@]}" --no-fail-fast --test pos
 RUST_TEST_THREADS=8 tests/postgres/with_server.sh cargo test "${built[@]}" --no-fail-fast --test journey -- \
     --include-ignored "${core[@]}" || failed=1
 run --lib --bins "${own[@]}" || failed=1
-# Browsers compute: many at once wait for each other until one gives up.
+# Journeys have whole programs compute beside them, and pages whole browsers: too many at once are too slow for each other.
+at_once=6 run --test journey || failed=1
 at_once=3 run --test web || failed=1
 run --doc || failed=1
 tests/services/check.sh || failed=1
