@@ -27,7 +27,7 @@ log=target/tests-beside.log
 run "${beside[@]/#/--test=}" >"$log" 2>&1 &
 failed=0
 tests/postgres/with_server.sh cargo test "${built[@]}" --no-fail-fast --test postgres || failed=1
-RUST_TEST_THREADS=8 tests/postgres/with_server.sh cargo test "${built[@]}" --no-fail-fast --test journey -- \
+RUST_TEST_THREADS=6 tests/postgres/with_server.sh cargo test "${built[@]}" --no-fail-fast --test journey -- \
     --include-ignored "${core[@]}" || failed=1
 run --lib --bins "${own[@]}" || failed=1
 # Journeys have whole programs compute beside them, and pages whole browsers: too many at once are too slow for each other.

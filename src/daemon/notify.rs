@@ -1,4 +1,5 @@
-//! From a decision to what is queued: the notification, its frozen bytes, and whom it goes to.
+//! From a decision to what is queued: the notification, its frozen bytes, and whom it goes to. What
+//! a message says and when it is frozen is one act, which is why it stays in this file.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use uuid::Uuid;

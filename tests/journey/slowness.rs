@@ -12,6 +12,7 @@ use crate::stage::{Expected, Stage, reference, signal};
 /// the limit.
 const SLOW_MS: f64 = 700.0;
 const RULE: &str = "latency: { p95: 450ms, window: 60s, for: 5s }";
+/// Room for those searches, on a machine that does much else as well.
 const PACE: &str = "    every: 5s\n    timeout: 3s\n    probe_budget: 5s\n";
 const CANARIES: &str = "    canaries:
       - { id: authors, query: Cormack Büttcher, expect: [reference/fusion.md], kind: keyword }
@@ -66,7 +67,10 @@ async fn assert_shown_to_wait(stage: &Stage, body: &Value) {
         .map(|kind| figure(&format!("serin_canary_verdicts_total{{kind=\"{kind}\",verdict=\"right\"}}")))
         .iter()
         .sum();
-    assert!(searches >= 3.0 && searches == right && seconds > 0.4, "{searches} in {seconds} s, {right} right");
+    assert!(
+        searches >= 3.0 && searches == right && seconds > SLOW_MS / 1e3,
+        "{searches} in {seconds} s, {right} right"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,5 @@
 //! What is wrong with a file, where, and how to mend it: all of it at once, in the order of the file.
+//! What is gathered is kept for how it is drawn beside the lines, which is why both stay in this file.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;

@@ -1,5 +1,6 @@
 //! A month as the daemon makes it, beat by beat through the real store and janitor, for what is read of it afterwards:
 //! outages, wrong and slow answers, changed tools, restarts of Serin, edits of the file and another lock.
+//! What happens when, and what is made of it, are read together, which is why they stay in this file.
 
 use std::ops::Range;
 use std::path::Path;
