@@ -4,6 +4,8 @@
 # SERIN_TEST_FEATURES names what is built in besides.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Where this is set, each start of a server in Python compiles all that it imports: for seconds, on a core.
+unset PYTHONDONTWRITEBYTECODE
 tests/install.sh
 # Programs of others, which take their time to start, and tests that have one core busy: beside those that wait.
 beside=(old_releases real_servers third_party drill history)

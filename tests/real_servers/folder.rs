@@ -155,7 +155,7 @@ impl Folder {
         let env: serde_json::Map<_, _> = env.into_iter().map(|(name, value)| (name, json!(value))).collect();
         let canaries = self.server.canaries.map(|canary| format!("      - {canary}\n")).concat();
         format!(
-            "version: 1\ndefaults: {{ every: 10m, timeout: 60s, probe_budget: 5m }}\nmonitors:\n  - id: server\n    \
+            "version: 1\ndefaults: {{ every: 10m, timeout: 5m, probe_budget: 10m }}\nmonitors:\n  - id: server\n    \
              command: {}\n    args: {}\n    env: {}\n    search: {}\n    canaries:\n{canaries}",
             json!(command),
             json!(args),

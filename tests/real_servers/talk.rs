@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
 /// Past this a test hangs. A guard and no claim: nothing waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A tool and its arguments.
 pub(crate) type Call = (&'static str, Value);
