@@ -1,5 +1,6 @@
 //! `/`: every monitor, the failing first. Drawn from the live state; without the database only its bars of days are missing.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
@@ -12,7 +13,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::maintenance::MaintenanceWindow;
 use crate::domain::monitor_state::CanaryScore;
 use crate::domain::reason::Severity;
-use crate::live::monitor_view::{LatencyView, MonitorView, RollUp};
+use crate::live::monitor_view::{LatencyView, MonitorView};
 use crate::live::standing::Standing;
 use crate::web::admitted::Visit;
 use crate::web::bars::{self, MonitorPast, Past};
@@ -25,7 +26,7 @@ use crate::web::pages::footprint;
 use crate::web::pages::frame::Frame;
 use crate::web::pages::groups::{Group, LabelList, grouped};
 use crate::web::pages::signals::{self, SignalLine};
-use crate::web::pages::states::{RunningWindows, STATES, has_state};
+use crate::web::pages::states::{RunningWindows, STATES, counted};
 use crate::web::state::WebState;
 
 /// A view older than so many intervals is called old.
@@ -181,7 +182,8 @@ async fn drawn(state: &WebState, visit: Visit, query: &str) -> askama::Result<St
     let (page, pages) = filter.place(found.len());
     let loud = |severity| loud_incidents(&all, severity);
     let failing = all.iter().filter(|one| one.roll_up().is_failing()).count();
-    let headline = headline(&all, failing);
+    let counts = counted(&all, &windows);
+    let headline = headline(all.len(), failing, &counts);
     let (groups, more_groups) =
         if filter.group.is_empty() { Default::default() } else { grouped(&found, &filter.group) };
     let shown: Vec<&Arc<dyn Standing>> = match groups.as_slice() {
@@ -197,7 +199,7 @@ async fn drawn(state: &WebState, visit: Visit, query: &str) -> askama::Result<St
     let narrowed = |label: &(String, String)| (format!("{}: {}", label.0, label.1), filter.without_label(label));
     let page = FleetPage {
         frame: Frame::new(state, visit, now, "fleet", title(failing)).watching("fleet"),
-        tiles: tiles(&all, &listed, &filter, &windows),
+        tiles: tiles(&counts, filter.searches().then(|| counted(&listed, &windows)).as_ref(), &filter),
         total: all.len(),
         calm: headline == WELL,
         headline,
@@ -297,17 +299,17 @@ fn title(failing: usize) -> String {
 }
 
 /// The whole fleet in one line, whatever the list below it is narrowed to.
-fn headline(all: &[Arc<dyn Standing>], failing: usize) -> String {
-    let count = |roll_up| all.iter().filter(|one| one.roll_up() == roll_up).count();
+fn headline(total: usize, failing: usize, counts: &HashMap<&'static str, usize>) -> String {
     let monitors = |n| if n == 1 { "one monitor".to_owned() } else { format!("{n} monitors") };
-    let first = match (all.len(), failing) {
+    let first = match (total, failing) {
         (0, _) => return "No monitors".to_owned(),
         (_, 0) => "Nothing is failing".to_owned(),
         (_, 1) => "One monitor needs attention".to_owned(),
         (_, n) => format!("{n} monitors need attention"),
     };
     let mut said = vec![first];
-    for (n, word) in [(count(RollUp::Waiting), "waiting"), (count(RollUp::Unknown), "unknown")] {
+    for word in ["waiting", "unknown"] {
+        let n = counts.get(word).copied().unwrap_or_default();
         let who = match (said.len(), failing) {
             // The first of them says what is counted.
             (1, 0) => monitors(n),
@@ -327,23 +329,20 @@ fn loud_incidents(all: &[Arc<dyn Standing>], severity: Severity) -> usize {
     incidents.filter(|incident| incident.severity == severity).count()
 }
 
-/// Every state, with how many are in it; maintenance only where there is any.
+/// Every state, with how many are in it of all, and of those that are listed; maintenance only where there is any.
 fn tiles(
-    all: &[Arc<dyn Standing>],
-    listed: &[Arc<dyn Standing>],
+    all: &HashMap<&'static str, usize>,
+    listed: Option<&HashMap<&'static str, usize>>,
     filter: &FleetFilter,
-    windows: &RunningWindows<'_>,
 ) -> Vec<Tile> {
-    let count = |these: &[Arc<dyn Standing>], state| {
-        these.iter().filter(|one| has_state(&***one, windows.of(&***one).is_some(), state)).count()
-    };
+    let count = |these: &HashMap<_, usize>, state| these.get(state).copied().unwrap_or_default();
     let tile = |state: &'static str| {
         let chosen = filter.state == state;
         Tile {
             glyph: Glyph { name: state },
             word: if state == "no-access" { "no access" } else { state },
             n: count(all, state),
-            shown: filter.searches().then(|| count(listed, state)),
+            shown: listed.map(|listed| count(listed, state)),
             href: filter.with_state(if chosen { "" } else { state }),
             chosen,
         }
