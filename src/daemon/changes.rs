@@ -43,7 +43,7 @@ pub(crate) async fn edit(
     });
     end(context, runtime, next, (ended, tools), now).await?;
     if monitor.definition_hash != runtime.monitor.definition_hash {
-        context.prober.release(&monitor.id).await;
+        context.prober.release(&runtime.monitor, &runtime.profile).await;
     }
     runtime.declare(monitor);
     context.live.put(runtime.view(now));
@@ -62,7 +62,7 @@ pub(crate) async fn remove(
     let mut next = MonitorState::clone(&runtime.state);
     let ended = next.remove(now);
     end(context, runtime, next, (ended, None), now).await?;
-    context.prober.release(&runtime.monitor.id).await;
+    context.prober.release(&runtime.monitor, &runtime.profile).await;
     context.uplink.note_egress(&context.alerts, &runtime.monitor.id, None, now);
     context.live.remove(&runtime.monitor.id);
     Ok(())

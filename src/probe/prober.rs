@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Control;
-use crate::domain::monitor::{Monitor, MonitorId, OAuth};
+use crate::domain::monitor::{Monitor, OAuth};
 use crate::domain::observation::{ConnectivityStep, Footprint, Observation};
 use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Connector;
@@ -18,6 +18,7 @@ use crate::probe::access::admission::Admission;
 use crate::probe::access::token_cache::TokenCache;
 use crate::probe::assignment::Assignment;
 use crate::probe::session::caller::ProbeContext;
+use crate::probe::session::closing;
 use crate::probe::session::declared::Declared;
 use crate::probe::session::process_pool::ProcessPool;
 use crate::probe::session::unclosed_sessions::UnclosedSessions;
@@ -155,11 +156,16 @@ impl Prober {
         }
     }
 
-    /// Lets go of what is kept for a monitor, and stops its program where one is: it was edited, or is gone from the file.
-    pub async fn release(&self, monitor: &MonitorId) {
-        self.declarations.forget(monitor);
-        if let Some(kept) = self.programs.take(monitor) {
+    /// Lets go of what is kept for a monitor, stops its program where one is, and closes what sessions no probe could: it
+    /// was edited, is gone from the file, or another machine's.
+    pub async fn release(&self, monitor: &Monitor, profile: &ServerProfile) {
+        if let Some(kept) = self.programs.take(&monitor.id) {
             kept.process.stop().await;
+        }
+        self.declarations.forget(&monitor.id);
+        if self.unclosed_sessions.has(&monitor.id) {
+            let declared = made_of(monitor, Arc::default());
+            Box::pin(closing::close_left(self.means(), &declared, (monitor, profile))).await;
         }
     }
 

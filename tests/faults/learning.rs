@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serin::domain::monitor::Monitor;
 use serin::domain::protocol::Era;
-use serin::domain::server_profile::Caution;
+use serin::domain::server_profile::{Caution, ServerProfile};
 use serin::domain::tools::Listing;
 use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
@@ -136,14 +136,13 @@ async fn whether_a_server_survived_is_told_from_what_it_answers() {
     }
 }
 
-#[tokio::test]
-async fn a_session_of_a_dropped_probe_is_closed_by_the_next() {
+/// A server, and how it is probed by somebody whose first probe of it was dropped while a session was open.
+async fn left_open(prober: &Prober) -> (FaultServer, Assignment) {
     let Act::Say(opened) = &legacy()["initialize"] else { panic!("the script has changed") };
     let fresh = with(legacy(), "initialize", say(opened.replace("s-1", "s-{n}")));
     let server = FaultServer::start(with(fresh, "tools/list", Act::SayAndHold(String::new())), None).await;
     let mut monitor = monitor_of(&server, 1);
     monitor.timeout = BUDGET;
-    let prober = Prober::new(8);
     let mut assignment = assignment(monitor);
     let listed = async {
         while !server.seen().asked.iter().any(|asked| asked == "tools/list") {
@@ -156,18 +155,41 @@ async fn a_session_of_a_dropped_probe_is_closed_by_the_next() {
     }
     assert!(!server.seen().asked.iter().any(|asked| asked == "DELETE"), "nothing could be closed");
     Arc::make_mut(&mut assignment.monitor).timeout = TIMEOUT;
+    (server, assignment)
+}
+
+/// The sessions that a server was asked to close.
+fn closed(server: &FaultServer) -> std::collections::BTreeSet<String> {
+    let Seen { asked, heads, .. } = server.seen();
+    let deletes = asked.iter().zip(&heads).filter(|(asked, _)| *asked == "DELETE");
+    deletes
+        .filter_map(|(_, head)| head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[tokio::test]
+async fn a_session_of_a_dropped_probe_is_closed_by_the_next() {
+    let prober = Prober::new(8);
+    let (server, assignment) = left_open(&prober).await;
     let (seen, _) = prober.run(&assignment).await;
     assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 2), "{:?}", seen.footprint);
-    let Seen { asked, heads, .. } = server.seen();
-    let closed: std::collections::BTreeSet<&str> = asked
-        .iter()
-        .zip(&heads)
-        .filter(|(asked, _)| *asked == "DELETE")
-        .filter_map(|(_, head)| head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")))
-        .collect();
+    let closed = closed(&server);
     assert_eq!(closed.len(), 2, "the one of its own, and the one that was left: {closed:?}");
     let (seen, _) = prober.run(&assignment).await;
     assert_eq!(seen.footprint.sessions_closed, 1, "nothing is owed any more: {:?}", seen.footprint);
+}
+
+#[tokio::test]
+async fn a_session_of_a_dropped_probe_is_closed_by_whoever_lets_go_of_the_monitor() {
+    let prober = Prober::new(8);
+    let (server, assignment) = left_open(&prober).await;
+    let profile = ServerProfile { closing: Caution::Harmless, ..ServerProfile::default() };
+    for _ in 0..2 {
+        prober.release(&assignment.monitor, &profile).await;
+        let deletes = server.seen().asked.iter().filter(|asked| *asked == "DELETE").count();
+        assert_eq!((deletes, closed(&server).len()), (1, 1), "it is closed once");
+    }
 }
 
 #[tokio::test]

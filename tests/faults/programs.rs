@@ -293,7 +293,7 @@ async fn a_kept_program_serves_many_beats_and_is_started_again_when_it_died() {
         stage.monitor.definition_hash = "edited".to_owned();
         let (seen, _) = stage.probe(&prober, profile).await;
         assert_eq!((first_fault(&seen), stage.logged("start").len()), (None, 4), "{mode}: an edit starts it afresh");
-        prober.release(&stage.monitor.id).await;
+        prober.release(&stage.monitor, &ServerProfile::default()).await;
         stage.assert_no_orphan(mode).await;
     }
 }

@@ -76,7 +76,7 @@ async fn leave(context: LoopContext, mut runtime: Box<MonitorRuntime>, with_sess
         diagnosing.end().await;
     }
     if with_session {
-        context.prober.release(&runtime.monitor.id).await;
+        context.prober.release(&runtime.monitor, &runtime.profile).await;
     }
     context.uplink.note_egress(&context.alerts, &runtime.monitor.id, None, Utc::now());
 }

@@ -3,15 +3,20 @@
 
 use std::sync::Arc;
 
-use chrono::TimeDelta;
+use chrono::{TimeDelta, Utc};
+use tokio::time::Instant;
 
 use crate::domain::fault::FaultKind;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::{Caution, KeptSession, RecentAction, RiskyAction, ServerProfile};
 use crate::probe::session::afterwards::Afterwards;
-use crate::probe::session::caller::Caller;
+use crate::probe::session::caller::{Caller, Destination, ProbeContext};
+use crate::probe::session::declared::Declared;
+use crate::probe::session::sessions::CLOSE_LIMIT;
 use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::egress::{ClientIdentity, trusting};
 
 /// A kept session in which the tools were not listed is given up when it is older: it may be the session alone that broke.
 const DOUBTED_AFTER: TimeDelta = TimeDelta::minutes(5);
@@ -36,6 +41,22 @@ pub(crate) async fn close(caller: &mut Caller<'_>, profile: &mut ServerProfile, 
     if let Some(last) = seen.steps.last_mut() {
         last.notes.extend(notes);
     }
+}
+
+/// Closes the sessions that no probe could, of a monitor that is not probed any more. Of a server that wants an OAuth token
+/// they stay.
+pub(crate) async fn close_left(
+    means: ProbeContext<'_>,
+    declared: &Declared,
+    (monitor, profile): (&Monitor, &ServerProfile),
+) {
+    let Ok(way) = declared.way() else { return };
+    let identity = ClientIdentity::Identity;
+    let Ok(target) = trusting(means.connector, way.target.clone(), monitor, &declared.scrub, identity) else { return };
+    let destination = Destination { way, target, until: Instant::now() + CLOSE_LIMIT };
+    let mut caller = Caller::new(means, destination, declared, monitor, Utc::now());
+    caller.close(profile, &mut StepClock::start(Stage::Handshake, "closing")).await;
+    caller.wire.hang_up();
 }
 
 /// Keeps the session that this probe spoke in, where it is one that stays open and was well.

@@ -1,5 +1,5 @@
 //! Sessions that a probe could not close: it was dropped in the middle, or the server did not answer. The monitor's
-//! next probe closes them. They are not remembered over a restart of Serin.
+//! next probe closes them, or whoever lets go of the monitor. They are not remembered over a restart of Serin.
 
 use std::collections::HashMap;
 
@@ -17,6 +17,11 @@ pub(crate) struct UnclosedSessions {
 }
 
 impl UnclosedSessions {
+    /// Whether there are any of a monitor's.
+    pub(crate) fn has(&self, monitor: &MonitorId) -> bool {
+        self.sessions.lock().contains_key(monitor)
+    }
+
     /// Takes them out for a probe that will close them. An edited monitor's are dropped: they may be another server's.
     pub(crate) fn take(&self, monitor: &Monitor) -> Vec<HeaderValue> {
         let mut unclosed_sessions = self.sessions.lock();

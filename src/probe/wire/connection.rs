@@ -190,6 +190,10 @@ impl<'a> Wire<'a> {
         let Some(live) = &mut self.live else {
             return Err(self.scrub.fault(FaultKind::ClosedEarly, "no connection"));
         };
+        // Whoever stood still past the limit would not hear the answer, and a session that it opens is nobody's.
+        if Instant::now() >= deadline {
+            return Err(self.scrub.fault(FaultKind::Silent, "the time for it was over before it was asked"));
+        }
         self.footprint.requests += 1;
         live.served += 1;
         if let Some(transcript) = self.transcript {
@@ -397,3 +401,6 @@ const fn of_trouble(trouble: ConnectFailure) -> FaultKind {
         ConnectFailure::OutOfFiles => FaultKind::OutOfFiles,
     }
 }
+
+#[cfg(test)]
+mod tests;
