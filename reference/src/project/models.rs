@@ -195,7 +195,7 @@ fn local_reranker(folder: &FolderModel, place: &ProjectFolder) -> Result<Option<
     Err(without(folder, place))
 }
 
-#[cfg(not(feature = "local-models"))]
+#[cfg_attr(feature = "local-models", expect(dead_code, reason = "it can be used"))]
 fn without(folder: &FolderModel, place: &ProjectFolder) -> String {
     let FolderModel { path, query_prefix } = folder;
     let path = place.resolve(path);
