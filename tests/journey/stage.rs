@@ -488,9 +488,10 @@ pub(crate) fn evidence<'a>(message: &'a Message, key: &str) -> &'a str {
     message.evidence.0.iter().find(|(known, _)| known == key).map_or("", |(_, value)| value)
 }
 
-/// A signal of a monitor, as the API gives it.
+/// A signal of a monitor, as the API gives it; null where nobody watches it yet: who was killed on a server has a lease left.
 pub(crate) fn signal<'a>(body: &'a Value, name: &str) -> &'a Value {
-    body["signals"].as_array().unwrap().iter().find(|signal| signal["signal"] == name).unwrap()
+    let mut signals = body["signals"].as_array().unwrap().iter();
+    signals.find(|signal| signal["signal"] == name).unwrap_or(&Value::Null)
 }
 
 fn about(message: &Message, monitor: &str) -> bool {
