@@ -488,10 +488,9 @@ pub(crate) fn evidence<'a>(message: &'a Message, key: &str) -> &'a str {
     message.evidence.0.iter().find(|(known, _)| known == key).map_or("", |(_, value)| value)
 }
 
-/// A signal of a monitor, as the API gives it; null where nobody watches it yet: who was killed on a server has a lease left.
+/// A signal of a monitor, as the API gives it.
 pub(crate) fn signal<'a>(body: &'a Value, name: &str) -> &'a Value {
-    let mut signals = body["signals"].as_array().unwrap().iter();
-    signals.find(|signal| signal["signal"] == name).unwrap_or(&Value::Null)
+    body["signals"].as_array().unwrap().iter().find(|signal| signal["signal"] == name).unwrap()
 }
 
 fn about(message: &Message, monitor: &str) -> bool {

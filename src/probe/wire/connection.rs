@@ -1,7 +1,8 @@
 //! One HTTP/1.1 connection to one origin, driven by whoever waits on it: no task is spawned, so nothing outlives a probe.
 
+mod faults;
+
 use std::borrow::Cow;
-use std::error::Error as _;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -18,12 +19,12 @@ use tokio::time::Instant;
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::observation::Footprint;
 use crate::net::alarm::{Alarm, Late};
-use crate::net::connect::{ConnectError, Connector};
-use crate::net::connect_failure::{ConnectFailure, alerted};
-use crate::net::stream::{Stream, TooMuch, Traffic};
+use crate::net::connect::Connector;
+use crate::net::stream::{Stream, Traffic};
 use crate::net::target::Target;
 use crate::probe::decode::coding::{Coded, Undone};
 use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::connection::faults::{of_http, of_trouble, said};
 use crate::probe::wire::outgoing::Outgoing;
 use crate::probe::wire::transcript::Transcript;
 use crate::untrusted_text::Scrub;
@@ -145,7 +146,7 @@ impl<'a> Wire<'a> {
         let mut connection = opened.map_err(|error| {
             clock.connected(offset, error.times);
             self.tell(|| format!("no connection to {}: {}", self.target.authority(), error.detail).into());
-            self.scrub.fault(kind_of(&error), &error.detail)
+            self.scrub.fault(of_trouble(error.trouble), &error.detail)
         })?;
         clock.connected(offset, connection.times);
         if let Some(transcript) = self.transcript {
@@ -308,26 +309,7 @@ impl<'a> Wire<'a> {
     }
 
     fn http_fault(&self, error: &hyper::Error) -> Fault {
-        let io = io_cause(error);
-        let io_is_too_much = || io.is_some_and(|io| io.get_ref().is_some_and(|inner| inner.is::<TooMuch>()));
-        let kind = if error.is_parse_too_large() || io_is_too_much() {
-            FaultKind::TooLarge
-        } else if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionReset) {
-            FaultKind::Reset
-        } else if error.is_parse() {
-            FaultKind::NotHttp
-        } else if let Some(broken) = io.and_then(|io| io.get_ref()?.downcast_ref::<rustls::Error>()) {
-            // TLS 1.3 refuses a client certificate only after the handshake.
-            match broken {
-                rustls::Error::AlertReceived(alert) => of_trouble(alerted(*alert)),
-                _ => FaultKind::TlsFailed,
-            }
-        } else if error.is_incomplete_message() || error.is_canceled() || error.is_closed() || io.is_some() {
-            FaultKind::ClosedEarly
-        } else {
-            FaultKind::NotHttp
-        };
-        self.scrub.fault(kind, &said(error))
+        self.scrub.fault(of_http(error), &said(error))
     }
 }
 
@@ -359,47 +341,6 @@ async fn alongside<T>(driver: &mut Option<Driver>, work: impl Future<Output = T>
         work.as_mut().poll(cx)
     })
     .await
-}
-
-fn io_cause(error: &hyper::Error) -> Option<&std::io::Error> {
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        if let Some(io) = inner.downcast_ref::<std::io::Error>() {
-            return Some(io);
-        }
-        cause = inner.source();
-    }
-    None
-}
-
-fn said(error: &hyper::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
-}
-
-fn kind_of(error: &ConnectError) -> FaultKind {
-    of_trouble(error.trouble)
-}
-
-const fn of_trouble(trouble: ConnectFailure) -> FaultKind {
-    match trouble {
-        ConnectFailure::NameNotResolved => FaultKind::NameNotResolved,
-        ConnectFailure::Refused => FaultKind::Refused,
-        ConnectFailure::TimedOut => FaultKind::ConnectTimeout,
-        ConnectFailure::Reset => FaultKind::Reset,
-        ConnectFailure::Unreachable => FaultKind::Unreachable,
-        ConnectFailure::Guarded(_) => FaultKind::Guarded,
-        ConnectFailure::TlsUntrusted => FaultKind::TlsUntrusted,
-        ConnectFailure::TlsWrongName => FaultKind::TlsWrongName,
-        ConnectFailure::TlsExpired => FaultKind::TlsExpired,
-        ConnectFailure::TlsFailed => FaultKind::TlsFailed,
-        ConnectFailure::CertificateWanted => FaultKind::AuthRequired,
-        ConnectFailure::CertificateRefused => FaultKind::AuthRejected,
-        ConnectFailure::ProxyFailed => FaultKind::WayBlocked,
-        ConnectFailure::OutOfFiles => FaultKind::OutOfFiles,
-    }
 }
 
 #[cfg(test)]
