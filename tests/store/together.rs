@@ -100,6 +100,29 @@ async fn what_has_one_key_is_one_message_and_a_repeat_of_it_holds_the_same() {
 }
 
 #[tokio::test]
+async fn what_is_written_again_after_a_failover_goes_under_the_id_it_had() {
+    // What came to be written, and when it was taken together.
+    let rows: [(&[&str], i64, bool, &str); 3] = [
+        (&["a1", "b1"], 30, true, "the same, on the store that had it"),
+        (&["a1", "b1"], 55, true, "the same, on another store and later"),
+        (&["a1"], 55, false, "where one is lost it is another message"),
+    ];
+    let mut first = None;
+    for (written, second, is_same, sentence) in rows {
+        let place = Place::new();
+        let store = place.open().await;
+        for id in written {
+            let of = incident(&id[..1], &id[..1], 0);
+            store.commit(saying(vec![told(id, &of, OPENED, 0, KEY)])).await.unwrap();
+        }
+        let (_, claims) = messages(&store, second, for_people()).await;
+        let id = claims[0].together.clone().expect("for people, together").id;
+        let first = first.get_or_insert_with(|| id.clone());
+        assert_eq!(*first == id, is_same, "{sentence}");
+    }
+}
+
+#[tokio::test]
 async fn no_message_overtakes_one_of_its_incident_that_went_alone() {
     let place = Place::new();
     let store = place.open().await;

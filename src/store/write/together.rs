@@ -2,6 +2,7 @@
 //! of it brings the same; and what has to wait where a receiver wants no more messages than so many.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use uuid::Uuid;
 
 use crate::domain::paging::delivery::FALLBACK_AFTER;
 use crate::domain::paging::gathering::TOO_MANY;
@@ -12,7 +13,7 @@ use crate::store::sql::dialect::texts;
 use crate::store::sql::row::Row;
 use crate::store::sql::statement::query;
 use crate::store::values::claims::Companion;
-use crate::store::values::column::{new_id, word};
+use crate::store::values::column::{id_of, word};
 use crate::store::values::error::StoreError;
 
 /// Promises in one message; the rest of a group goes in the next.
@@ -77,30 +78,41 @@ async fn begin(
     busy: &str,
     now: DateTime<Utc>,
 ) -> Result<String, sqlx::Error> {
-    let batch = new_id(now);
-    query(concat!(
-        "UPDATE deliveries SET batch = $1 WHERE id = $4 OR id IN (SELECT d.id FROM deliveries d \
+    let taken = query(concat!(
+        "UPDATE deliveries SET batch = $1 WHERE id = $1 OR id IN (SELECT d.id FROM deliveries d \
          WHERE d.receiver = $2 AND d.group_key = $3 AND d.group_key <> '' AND d.state = 'pending' AND d.batch IS NULL \
-         AND d.lease_until <= $5 AND d.id NOT IN ",
-        texts!("$7"),
+         AND d.lease_until <= $4 AND d.id NOT IN ",
+        texts!("$6"),
         " AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
-         AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification) AND e.id <> $4 \
-         AND NOT (e.group_key = $3 AND e.batch IS NULL AND e.lease_until <= $5 \
+         AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification) AND e.id <> $1 \
+         AND NOT (e.group_key = $3 AND e.batch IS NULL AND e.lease_until <= $4 \
          AND e.id NOT IN ",
-        texts!("$7"),
+        texts!("$6"),
         ")) \
-         ORDER BY d.sequence, d.notification LIMIT $6)"
+         ORDER BY d.sequence, d.notification LIMIT $5) RETURNING id"
     ))
-    .bind(&batch)
+    .bind(lead.delivery)
     .bind(lead.receiver)
     .bind(lead.group_key)
-    .bind(lead.delivery)
     .bind(now.timestamp_micros())
     .bind(TOGETHER_MAX)
     .bind(busy)
-    .execute(connection)
+    .fetch_all(&mut *connection)
     .await?;
+    let mut taken = taken.iter().map(|row| row.try_get(0)).collect::<Result<Vec<&str>, _>>()?;
+    taken.sort_unstable();
+    // The same where the same is taken together again after a failover, and another where it is not.
+    let batch = id_of(made_at(taken.first().copied().unwrap_or_default()), &taken);
+    let renamed = query("UPDATE deliveries SET batch = $1 WHERE batch = $2").bind(&batch).bind(lead.delivery);
+    renamed.execute(connection).await?;
     Ok(batch)
+}
+
+/// The moment that an id sorts by.
+fn made_at(id: &str) -> DateTime<Utc> {
+    let made = Uuid::parse_str(id).ok().and_then(|id| id.get_timestamp());
+    let made = made.and_then(|made| DateTime::from_timestamp(i64::try_from(made.to_unix().0).ok()?, made.to_unix().1));
+    made.unwrap_or_default()
 }
 
 fn companion(row: &Row) -> Result<Companion, StoreError> {
