@@ -135,6 +135,7 @@ async fn over(
 /// Whether the store took it: false where another machine watches the monitor by now, or Serin ends.
 pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRuntime, change: &PendingChange) -> bool {
     let lease = runtime.lease;
+    let mut is_away = false;
     loop {
         let now = Utc::now();
         let done = match change {
@@ -162,7 +163,9 @@ pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRunt
             Err(StoreError::Closed | StoreError::LeaseLost) => return false,
             Err(error) => {
                 context.note_write(Some(&error), now);
-                tracing::warn!(monitor = %runtime.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
+                if !std::mem::replace(&mut is_away, true) {
+                    tracing::warn!(monitor = %runtime.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
+                }
                 tokio::time::sleep(CHANGE_GAP).await;
             }
         }

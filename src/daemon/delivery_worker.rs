@@ -94,7 +94,9 @@ impl DeliveryWorker {
                 // It is known in a moment who tells whom.
                 Err(StoreError::LeaseLost) => LOOK_EVERY,
                 Err(error) => {
-                    tracing::warn!(%error, "the outbox cannot be read; deliveries wait");
+                    if failures == 0 {
+                        tracing::warn!(%error, "the outbox cannot be read; deliveries wait");
+                    }
                     failures += 1;
                     STORE_GAPS[(failures - 1).min(STORE_GAPS.len() - 1)]
                 }

@@ -42,6 +42,7 @@ pub(crate) async fn begin(context: &LoopContext) -> Following {
 pub(crate) async fn run(mut following: Following, mut context: LoopContext, shutdown: CancellationToken) {
     // None yet: it is declared anew by whatever is in force when this begins.
     let mut fleet: Arc<Fleet> = Arc::default();
+    let mut is_away = false;
     while !shutdown.is_cancelled() {
         context.live.metrics().turn(NAME, Utc::now());
         let (declared, watched) = (context.fleet.borrow().clone(), context.leases.borrow().shards());
@@ -55,8 +56,10 @@ pub(crate) async fn run(mut following: Following, mut context: LoopContext, shut
             context.store.action_asked().notify_one();
             context.store.outbox_changed().notify_one();
         }
-        if let Err(error) = following.look(&context.store, &context.live).await {
-            tracing::warn!(%error, "how other machines' monitors stand could not be read; it is tried again");
+        let looked = following.look(&context.store, &context.live).await;
+        let was_away = std::mem::replace(&mut is_away, looked.is_err());
+        if let (Err(error), false) = (looked, was_away) {
+            tracing::warn!(%error, "how other machines' monitors stand cannot be read; it is tried again");
         }
         tokio::select! {
             () = shutdown.cancelled() => {}

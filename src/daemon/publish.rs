@@ -23,6 +23,7 @@ const NAME: &str = "publish";
 /// Publishes what changes, until shutdown.
 pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
     let mut before = (false, context.store.reconnects());
+    let mut is_away = false;
     while !shutdown.is_cancelled() {
         context.live.metrics().turn(NAME, Utc::now());
         let are_several = context.live.nodes().now().are_several();
@@ -31,7 +32,11 @@ pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
             context.live.publishes(are_several);
         }
         let leases = Arc::clone(&context.leases.borrow());
-        publish(&context.under(&leases)).await;
+        let published = publish(&context.under(&leases)).await;
+        let was_away = std::mem::replace(&mut is_away, published.is_err());
+        if let (Err(error), false) = (published, was_away) {
+            tracing::warn!(%error, "how monitors stand cannot be published; it is tried again");
+        }
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = tokio::time::sleep(EVERY) => {}
@@ -40,21 +45,21 @@ pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
 }
 
 /// Publishes what changed since it was last published. What was removed meanwhile is forgotten with the file that had it.
-pub(super) async fn publish(context: &LoopContext) {
+pub(super) async fn publish(context: &LoopContext) -> Result<(), StoreError> {
     let ids = context.live.take_unpublished();
     // What was watched here then may be followed by now.
     let ours = ids.iter().filter_map(|id| context.live.standing(id)).filter(|one| one.followed().is_none());
     let standings: Vec<_> = ours.collect();
     if standings.is_empty() {
-        return;
+        return Ok(());
     }
     let standings = standings.iter().map(|one| SlimStanding::of(&**one)).collect();
-    let published = context.store.publish_standings(standings).await;
-    // Whoever has them by now publishes them.
-    if let Err(error) = published
-        && error != StoreError::LeaseLost
-    {
-        tracing::warn!(%error, "how monitors stand could not be published; it is tried again");
-        context.live.put_back_unpublished(ids);
+    match context.store.publish_standings(standings).await {
+        // Whoever has them by now publishes them.
+        Ok(()) | Err(StoreError::LeaseLost) => Ok(()),
+        Err(error) => {
+            context.live.put_back_unpublished(ids);
+            Err(error)
+        }
     }
 }

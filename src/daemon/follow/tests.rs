@@ -52,7 +52,7 @@ impl Machines {
     /// Each says how what it watches stands, and looks at what the other said.
     async fn exchange(&self, following: &mut [Following; 2]) {
         for (context, _) in &self.both {
-            publish(context).await;
+            publish(context).await.unwrap();
         }
         for ((context, _), following) in self.both.iter().zip(following) {
             following.look(&context.store, &context.live).await.unwrap();
@@ -121,7 +121,7 @@ async fn every_machine_shows_the_whole_fleet_as_whoever_watches_it_does() {
         let (watching, follower) = machines.of(&monitor.id);
         let mut changes = follower.live.changes();
         watching.live.put(seen(monitor, incident).view(now()));
-        publish(watching).await;
+        publish(watching).await.unwrap();
         let behind = following.iter_mut().find(|one| one.declared.contains_key(&monitor.id)).unwrap();
         behind.look(&follower.store, &follower.live).await.unwrap();
         let heard: Vec<LiveChange> = std::iter::from_fn(|| changes.try_recv().ok()).collect();
@@ -144,7 +144,7 @@ async fn who_follows_goes_by_the_file_and_reads_on_where_it_was() {
     let ours: Vec<&Arc<Monitor>> =
         machines.fleet.monitors.iter().filter(|monitor| shards.hold_monitor(&monitor.id)).collect();
     ours.iter().for_each(|monitor| watching.live.put(seen(monitor, None).view(now())));
-    publish(watching).await;
+    publish(watching).await.unwrap();
 
     // A file that has none of them yet, then the whole one, then one without the first.
     let mut following = Following::new(&Fleet::default(), *of_follower);
@@ -163,11 +163,11 @@ async fn who_follows_goes_by_the_file_and_reads_on_where_it_was() {
     let (all, seen_now) = watching.store.standings_since(SeenVersions::default()).await.unwrap();
     assert_eq!(all.len(), ours.len());
     assert_eq!(watching.store.standings_since(seen_now.clone()).await.unwrap().0, []);
-    publish(follower).await;
+    publish(follower).await.unwrap();
     assert_eq!(watching.store.standings_since(seen_now).await.unwrap().0, [], "what is followed is nobody's news");
     watching.store.config_loaded(&Fleet::default(), (&FleetFiles::default(), FileWord::Change), now()).await.unwrap();
     watching.live.put(seen(ours[0], None).view(now()));
-    publish(watching).await;
+    publish(watching).await.unwrap();
     let (left, _) = watching.store.standings_since(SeenVersions::default()).await.unwrap();
     assert_eq!(left, [], "what is published late does not bring it back");
 }
@@ -196,7 +196,7 @@ async fn a_page_of_what_another_machine_watches_shows_what_it_decided_and_the_pa
     assert!(StoredViews(follower.store.clone()).views(std::slice::from_ref(&followed)).await.is_none());
     assert_eq!(followed.view().signals, views[0].signals, "which is known while the database is away");
     watching.live.put(seen(monitor, None).view(now()));
-    publish(watching).await;
+    assert!(publish(watching).await.is_err());
     assert_eq!(
         watching.live.take_unpublished(),
         [monitor.id.clone()].into(),
@@ -228,7 +228,7 @@ async fn after_a_connection_that_broke_all_that_is_published_is_read_again() {
     let theirs = machines.fleet.monitors.iter().filter(|monitor| !of_one.hold_monitor(&monitor.id));
     let count = theirs.inspect(|monitor| watching.live.put(seen(monitor, None).view(now()))).count();
     assert!(count > 0 && of_other.hold_monitor(following.declared.keys().next().unwrap()));
-    publish(watching).await;
+    publish(watching).await.unwrap();
     for (breaks, expected) in [(0, count), (0, 0), (1, count), (0, 0)] {
         let live = LiveState::default();
         // As if the store had counted another one since.

@@ -175,6 +175,7 @@ impl Coming {
 /// Looks monitors up in the database, as often as it takes: one that was taken for a stranger would tell nobody of its outage.
 async fn look_up(context: LoopContext, coming: Coming, arrived: mpsc::UnboundedSender<Vec<MonitorRuntime>>) {
     let monitors = &coming.monitors;
+    let mut is_away = false;
     loop {
         let now = Utc::now();
         let read = AssertUnwindSafe(coming.read(&context, now)).catch_unwind().await;
@@ -189,7 +190,9 @@ async fn look_up(context: LoopContext, coming: Coming, arrived: mpsc::UnboundedS
             Err(StoreError::Closed) => return,
             Err(error) => {
                 context.note_write(Some(&error), now);
-                tracing::warn!(monitors = monitors.len(), %error, "what is known of new monitors cannot be read yet");
+                if !std::mem::replace(&mut is_away, true) {
+                    tracing::warn!(monitors = monitors.len(), %error, "what is known of new monitors cannot be read yet");
+                }
                 tokio::time::sleep(CHANGE_GAP).await;
             }
         }

@@ -285,3 +285,38 @@ pub(in crate::store) fn under(held: &Leases, (work, under): Done) -> Option<Done
         None => Some((work.handed_over()?, Vec::new())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::store::write::config_files::KeptList;
+    use crate::store::write::work::Work;
+
+    #[test]
+    fn of_a_list_only_the_last_is_written_again_and_what_it_took_is_free() {
+        let now = DateTime::UNIX_EPOCH;
+        let list = |source: &str, text: &str| Work::KeepList(Box::new(KeptList::of(source, Some(text), now)));
+        let applied = || Work::Applied { action: "a1".to_owned(), now };
+        let named = |(work, _): &Done| match work {
+            Work::KeepList(list) => format!("list of {} bytes", list.bytes()),
+            _ => "action".to_owned(),
+        };
+        let (short, long) = (list("shop", "one"), list("shop", &"one, two, three ".repeat(9)));
+        let (size, other) = (long.bytes(), list("docs", "one"));
+        let (long_said, other_said) = (format!("list of {size} bytes"), format!("list of {} bytes", other.bytes()));
+        let mut journal = Journal::new();
+        for works in [vec![short], vec![applied(), other], vec![long]] {
+            let works: Vec<Done> = works.into_iter().map(|work| (work, Vec::new())).collect();
+            journal.begin(&works);
+            journal.committed(&works.iter().map(|_| Ok(CommitAnswer::Done)).collect());
+        }
+        let missing: Vec<(i64, Vec<String>)> =
+            journal.missing(0).iter().map(|(number, works)| (*number, works.iter().map(named).collect())).collect();
+        let expected = [(1, vec![]), (2, vec!["action".to_owned(), other_said]), (3, vec![long_said])];
+        assert_eq!(missing, expected, "numbers stay, since a server counts by them");
+        let bytes: usize = journal.kept.iter().map(Decided::bytes).sum();
+        assert_eq!((journal.works, journal.bytes), (3, bytes));
+    }
+}
