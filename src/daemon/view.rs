@@ -11,8 +11,8 @@ use crate::daemon::runtime::{LastListing, MonitorRuntime};
 use crate::daemon::strip::Strip;
 use crate::domain::context::Spread;
 use crate::domain::incident::Incident;
-use crate::domain::monitor::{Canary, Monitor, MonitorId};
-use crate::domain::monitor_state::MonitorState;
+use crate::domain::monitor::{Canary, Likeness, Monitor, MonitorId};
+use crate::domain::monitor_state::{MonitorState, OriginalStand};
 use crate::domain::observation::{BeatKind, ToolsSeen};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::paging::hold::TellingHold;
@@ -172,8 +172,8 @@ impl Standing for MonitorSnapshot {
         self.p95().map(|(p95_ms, _)| p95_ms)
     }
 
-    fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
-        Some((Arc::clone(&self.monitor), Arc::clone(&self.state)))
+    fn as_original(&self) -> Option<OriginalStand> {
+        (self.monitor.likeness == Likeness::Original).then(|| self.state.as_original())
     }
 
     fn as_parent(&self, now: DateTime<Utc>) -> Option<ParentStand> {

@@ -28,7 +28,7 @@ use crate::domain::answer::{KeptText, Turn};
 use crate::domain::classify::{classify, is_any_wrong};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::Monitor;
-use crate::domain::monitor_state::{Beat, Decision, MonitorState};
+use crate::domain::monitor_state::{Beat, Decision, MonitorState, OriginalStand};
 use crate::domain::observation::{BeatKind, Observation};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::paging::parent::ParentStand;
@@ -74,11 +74,10 @@ pub(crate) async fn beat(
     };
     runtime.spending.spend(&observed.0, runtime.monitor.every);
     let quiets = context.quiets.book();
-    let original =
-        runtime.monitor.original().and_then(|original| context.live.state_of(&original.id)).map(|(_, state)| state);
+    let original = runtime.monitor.original().and_then(|original| context.live.standing(&original.id)?.as_original());
     let is_well = observed.2.verdict == Verdict::Good && runtime.state.incidents().next().is_none();
     let parents = context.parents.stands((&context.prober, &context.live), &runtime.monitor, is_well, now).await;
-    let known = Known { store: &context.store, original: original.as_deref(), parents: &parents };
+    let known = Known { store: &context.store, original: original.as_ref(), parents: &parents };
     let mut judged = judged(known, runtime, (&fleet, &quiets), *observed, (started, now));
     let transcripts = std::mem::take(&mut judged.transcripts);
     let record = Box::pin(record(context, runtime, (&fleet, &quiets), (&judged, transcripts), now)).await;
@@ -124,7 +123,7 @@ struct Judged {
 struct Known<'a> {
     store: &'a Store,
     /// How the monitor stands just now that this one is declared a replica of.
-    original: Option<&'a MonitorState>,
+    original: Option<&'a OriginalStand>,
     /// How what it depends on stands.
     parents: &'a [ParentStand],
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::domain::contract;
-use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::monitor_state::MonitorState;
+use crate::domain::monitor::MonitorId;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::outcome::Verdict;
 use crate::domain::signal::{Phase, Signal};
@@ -90,10 +89,6 @@ impl Standing for MonitorView {
 
     fn since(&self) -> DateTime<Utc> {
         self.since
-    }
-
-    fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
-        None
     }
 
     fn was_well(&self) -> bool {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::domain::context::Spread;
-use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::monitor_state::{CanaryScore, CanaryWatch, MonitorState};
+use crate::domain::monitor::MonitorId;
+use crate::domain::monitor_state::{CanaryScore, CanaryWatch, OriginalStand};
 use crate::domain::observation::Footprint;
 use crate::domain::paging::parent::ParentStand;
 use crate::domain::rate_limit::Spent;
@@ -32,6 +32,7 @@ impl SlimStanding {
             roll_up: view.roll_up,
             since: view.since,
             signals: view.signals,
+            as_original: standing.as_original(),
             as_parent: as_parent.map(|stand| (stand.is_down, stand.is_in_doubt)).unwrap_or_default(),
             seen_at: figures.seen_at,
             was_well: standing.was_well(),
@@ -120,8 +121,8 @@ impl Standing for Followed {
         self.published.since
     }
 
-    fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
-        None
+    fn as_original(&self) -> Option<OriginalStand> {
+        self.published.as_original.clone()
     }
 
     fn followed(&self) -> Option<&Followed> {

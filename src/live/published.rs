@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 
 use crate::domain::contract::Baseline;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::monitor_state::CanaryScore;
+use crate::domain::monitor_state::{CanaryScore, OriginalStand};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::protocol::Era;
 use crate::domain::rate_limit::Hold;
@@ -29,6 +29,8 @@ pub struct SlimStanding {
     pub since: DateTime<Utc>,
     /// Every signal that is judged on it, in [`Signal::ALL`](crate::domain::signal::Signal::ALL)'s order.
     pub signals: Vec<SignalView>,
+    /// How it stands for its replicas; none where it has none, and of a machine that does not say so.
+    pub as_original: Option<OriginalStand>,
     /// Whether it is down, and in doubt, for those that depend on it.
     pub as_parent: (bool, bool),
     /// When a beat last showed us anything, UTC; none before the first.
@@ -66,6 +68,7 @@ impl SlimStanding {
             roll_up: RollUp::Unknown,
             since: now,
             signals: Vec::new(),
+            as_original: None,
             as_parent: (false, false),
             seen_at: None,
             was_well: false,

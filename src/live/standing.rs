@@ -1,11 +1,9 @@
 //! How one monitor stands, undrawn: by whoever watches it here, as another machine published it, or as it is drawn already.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 
-use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::monitor_state::MonitorState;
+use crate::domain::monitor::MonitorId;
+use crate::domain::monitor_state::OriginalStand;
 use crate::domain::paging::parent::ParentStand;
 use crate::domain::signal::Signal;
 use crate::live::glance::{DeclaredGlance, FiguresGlance, SignalGlance};
@@ -30,8 +28,6 @@ pub trait Standing: std::fmt::Debug + Send + Sync {
     fn p95_limit_ms(&self) -> f64;
     /// When the roll-up last changed.
     fn since(&self) -> DateTime<Utc>;
-    /// The declaration, and what one beat hands to the next; none where only what pages show is known.
-    fn state(&self) -> Option<(Arc<Monitor>, Arc<MonitorState>)>;
     /// What another machine told of it, where that one watches it; none: this one does.
     fn followed(&self) -> Option<&Followed> {
         None
@@ -42,6 +38,10 @@ pub trait Standing: std::fmt::Debug + Send + Sync {
     }
     /// How it stands for those that depend on it; none where that is not known.
     fn as_parent(&self, _now: DateTime<Utc>) -> Option<ParentStand> {
+        None
+    }
+    /// How it stands for its replicas; none where it has none, or that is not known.
+    fn as_original(&self) -> Option<OriginalStand> {
         None
     }
     /// Since when it is down, or about to be; none where it is well.

@@ -12,8 +12,7 @@ use chrono::{DateTime, Utc};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, broadcast};
 
-use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::monitor_state::MonitorState;
+use crate::domain::monitor::MonitorId;
 use crate::domain::paging::common_cause::Failing;
 use crate::live::banner::Banner;
 use crate::live::nodes::Nodes;
@@ -163,11 +162,6 @@ impl LiveState {
     /// How one monitor stands, undrawn; none where it is not declared.
     pub fn standing(&self, id: &MonitorId) -> Option<Arc<dyn Standing>> {
         self.standings.read().get(id).cloned()
-    }
-
-    /// How one monitor is declared and stands, as the beat of another weighs it; none where that is not known.
-    pub fn state_of(&self, id: &MonitorId) -> Option<(Arc<Monitor>, Arc<MonitorState>)> {
-        self.standings.read().get(id).and_then(|standing| standing.state())
     }
 
     /// All monitors, the worst first, then by id.

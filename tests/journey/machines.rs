@@ -11,7 +11,8 @@ use serin::cli::demo::inbox::Item;
 use serin_reference::lab::kinds::{Dose, Fault};
 
 use crate::databases;
-use crate::stage::{Stage, reference};
+use crate::replicas;
+use crate::stage::{Expected, Stage, reference};
 
 mod link;
 mod servers;
@@ -133,6 +134,36 @@ async fn whatever_becomes_of_a_machine_everything_is_told_once() {
             );
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_is_held_against_an_original_that_another_machine_watches() {
+    if databases::server().is_none() || databases::machines() > 1 {
+        return;
+    }
+    // Of the shards the upper half goes to who comes; `docs` is in the lower one.
+    let (first, second, replica) = (reference().await, reference().await, "docs-c");
+    let mut stage = Stage::start(&replicas::declared(&first.mcp_url(), (replica, &second.mcp_url()))).await;
+    let pages = stage.joined().await;
+    until_shared(&stage, &pages, &[128, 128]).await;
+    stage.well("docs").await;
+    stage.well(replica).await;
+    assert_eq!(watchers(&stage, &pages).await.len(), 2, "each is another machine's");
+    second.faults().on(Fault::WrongQueryModel, Dose::of(Fault::WrongQueryModel));
+    let apart = Expected {
+        monitor: replica,
+        signal: "quality",
+        reason: "replica_divergence",
+        severity: "ticket",
+        stage: "search",
+    };
+    let opened = stage.opened("its lists are others", apart).await;
+    let is_shown = |(key, value): &(String, String)| {
+        key.starts_with("apart.") && value.contains("first here ") && value.contains("first at 'docs' ")
+    };
+    assert!(opened.evidence.0.iter().any(is_shown), "what comes first on each: {opened:#?}");
+    second.faults().all_off();
+    stage.resolved("they agree again", &opened).await;
 }
 
 /// How many messages of a kind arrived about a monitor: a repeated try has the same id, and counts once.

@@ -20,9 +20,8 @@ const WORDS: [(&str, &str, &str); 11] = [
     ("touch", "vmtouch", "runbooks/cold_start.md"),
 ];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_answers_otherwise_is_told_once_and_by_itself() {
-    let (first, second) = (reference().await, reference().await);
+/// A monitor of the first address, and its replica of this id of the second.
+pub(crate) fn declared(first: &str, (replica, second): (&str, &str)) -> String {
     let canary = |(id, query, source): &(&str, &str, &str)| {
         format!("\n      - {{ id: {id}, query: {query}, expect: [{source}], kind: keyword }}")
     };
@@ -32,9 +31,13 @@ async fn a_replica_that_answers_otherwise_is_told_once_and_by_itself() {
             "  - id: {id}\n    url: {url}\n    search: {{ per_beat: 6, arguments: {{ top_k: 10 }} }}{more}\n    canaries:{canaries}\n"
         )
     };
-    let [here, there] = [first.mcp_url(), second.mcp_url()];
-    let declared = monitor("docs", &here, "") + &monitor("docs-b", &there, "\n    replicas_of: docs");
-    let stage = Stage::start(&declared).await;
+    monitor("docs", first, "") + &monitor(replica, second, "\n    replicas_of: docs")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_answers_otherwise_is_told_once_and_by_itself() {
+    let (first, second) = (reference().await, reference().await);
+    let stage = Stage::start(&declared(&first.mcp_url(), ("docs-b", &second.mcp_url()))).await;
     stage.well("docs").await;
     stage.well("docs-b").await;
     let page = stage.page("/monitors/docs-b").await;

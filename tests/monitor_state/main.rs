@@ -12,7 +12,7 @@ use serin::domain::fault::{Fault, FaultKind};
 use serin::domain::fleet::Provenance;
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
-use serin::domain::monitor_state::{Beat, Decision, MonitorState};
+use serin::domain::monitor_state::{Beat, Decision, MonitorState, OriginalStand};
 use serin::domain::observation::{BeatKind, Harvested, HealthSeen, Observation, Phases, Stage, Step, ToolsSeen};
 use serin::domain::outcome::Outcome;
 use serin::domain::paging::parent::ParentStand;
@@ -251,7 +251,7 @@ struct Scene {
     /// When each was decided, in seconds.
     moments: Vec<i64>,
     /// The monitor that this one is a replica of.
-    original: Option<MonitorState>,
+    original: Option<OriginalStand>,
     /// The signals that a route brings to somebody; empty: all of them.
     heard: Vec<Signal>,
     /// What is quiet.

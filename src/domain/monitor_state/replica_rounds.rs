@@ -5,25 +5,54 @@
 //! do not. Only the replica tells. Where the original cannot speak (nothing is known of it, it is in doubt, or what is
 //! wrong with it is told already) no round is judged: silence is no difference.
 
+use std::collections::BTreeMap;
+
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Original;
 use crate::domain::monitor_state::changes::Found;
 use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::paging::explains::{Condition, explains};
 use crate::domain::quality::changes::Judged;
-use crate::domain::quality::replicas::{Pair, lists_apart};
+use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::quality::replicas::{OriginalList, Pair, lists_apart};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 
 /// So many times as long as it has to take a round may last: calls fail, and caches answer some.
 const ROUND_PATIENCE: u32 = 2;
 
+/// How an original stands for its replicas, wherever these are watched.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OriginalStand {
+    /// How loud a difference may be that is held against it. What is wrong with its own answers, or explains them, is told by
+    /// itself, unless it is quieter than the difference would be.
+    pub speaks_at: Vec<Severity>,
+    /// What its index last answered, by the canary's id.
+    pub lists: BTreeMap<String, OriginalList>,
+}
+
 impl MonitorState {
+    /// How it stands for its replicas.
+    pub fn as_original(&self) -> OriginalStand {
+        let list = |(id, known): (&str, &CanaryState)| {
+            let look = known.look.as_deref()?;
+            let list = OriginalList {
+                definition_hash: known.definition_hash.to_string(),
+                at: look.at,
+                ranking: look.ranking.clone(),
+                names: look.names().to_vec(),
+            };
+            Some((id.to_owned(), list))
+        };
+        let speaks_at = Severity::ALL.into_iter().filter(|loud| self.may_be_held_against(*loud)).collect();
+        OriginalStand { speaks_at, lists: self.canaries.iter().filter_map(list).collect() }
+    }
+
     /// Lists of both in the round that ends with this beat, where one does.
     pub(super) fn judge_replica(&mut self, beat: Beat<'_>) -> Judged<Found> {
         let check = beat.monitor.rules.quality.checks.replicas;
         let Some((original, loud)) = beat.monitor.original().zip(check.rule.severity) else { return Judged::Unknown };
-        let there = beat.original.filter(|there| !self.is_any_doubted() && there.may_be_held_against(loud));
+        let there = beat.original.filter(|there| !self.is_any_doubted() && there.speaks_at.contains(&loud));
         let Some(there) = there else {
             self.changes.round_of_both = None;
             return Judged::Unknown;
@@ -48,14 +77,12 @@ impl MonitorState {
     }
 
     /// What both indexes last answered to a canary, as it is declared at each of them.
-    fn pair<'a>(&'a self, there: &'a Self, original: &'a Original, id: &'a str) -> Option<Pair<'a>> {
-        let (hash, known) = (original.shared.get(id)?, there.canaries.get(id)?);
-        let there = known.look.as_deref().filter(|_| *known.definition_hash == **hash)?;
+    fn pair<'a>(&'a self, there: &'a OriginalStand, original: &'a Original, id: &'a str) -> Option<Pair<'a>> {
+        let hash = original.shared.get(id)?;
+        let there = there.lists.get(id).filter(|known| known.definition_hash == *hash)?;
         Some(Pair { canary: id, here: self.canaries.get(id)?.look.as_deref()?, there })
     }
 
-    /// Whether a replica's lists may be held against its own. What is wrong with its own answers, or explains them, is told
-    /// by itself, unless it is quieter than the difference would be.
     fn may_be_held_against(&self, loud: Severity) -> bool {
         let apart = Condition::new(Signal::Quality, FailureReason::ReplicaDivergence, loud, &[]);
         let tells = |incident: &Incident| {

@@ -16,6 +16,7 @@ use crate::domain::latency::warming::Warming;
 use crate::domain::latency::window::LatencyWindow;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::changes::{Changes, is_about_change};
+use crate::domain::monitor_state::replica_rounds::OriginalStand;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Judged, Outcome, Verdict};
 use crate::domain::paging::follow_up::FollowUp;
@@ -132,7 +133,7 @@ pub struct Beat<'a> {
     /// What `classify` made of it.
     pub outcome: &'a Outcome,
     /// How the monitor stands whose server has to answer alike; none where there is none, or nothing is known of it.
-    pub original: Option<&'a MonitorState>,
+    pub original: Option<&'a OriginalStand>,
     /// Time since the beat before during which we were looking.
     pub covered: Duration,
     /// The clock as the turn read it, UTC.

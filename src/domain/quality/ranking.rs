@@ -26,6 +26,16 @@ impl Ranking {
         Self(distinct.into())
     }
 
+    /// Of sources by their [`fingerprint`]s, as [`Ranking::sources`] gave them; no more than are compared.
+    pub fn of_sources(sources: impl IntoIterator<Item = u32>) -> Self {
+        Self(sources.into_iter().take(DEPTH).collect())
+    }
+
+    /// Its sources by their [`fingerprint`]s, in order.
+    pub fn sources(&self) -> &[u32] {
+        &self.0
+    }
+
     /// Whether it names no source.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -2,15 +2,31 @@
 //!
 //! Servers that are declared to be the same are held against each other and against no lock: neither has to be as it was.
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::quality::changes::{Judged, ROUND_MIN};
 use crate::domain::quality::look::{Look, median};
 use crate::domain::quality::pinning::named;
+use crate::domain::quality::ranking::Ranking;
 use crate::domain::rules::ListsCheck;
 
 /// Canaries whose two lists stand in the evidence, those that are least alike.
 const SHOWN_MAX: usize = 3;
+
+/// What the index of an original last answered to one canary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginalList {
+    /// The declaration of the canary that was asked.
+    pub definition_hash: String,
+    /// When it came, UTC.
+    pub at: DateTime<Utc>,
+    /// Its distinct sources.
+    pub ranking: Ranking,
+    /// The first of them by name.
+    pub names: Vec<String>,
+}
 
 /// What the indexes of both answered to one canary, each the last time.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +35,7 @@ pub(crate) struct Pair<'a> {
     /// The replica's.
     pub(crate) here: &'a Look,
     /// The original's.
-    pub(crate) there: &'a Look,
+    pub(crate) there: &'a OriginalList,
 }
 
 /// Lists of a round that differ.
@@ -48,7 +64,7 @@ pub(crate) fn lists_apart<'a>(round: &[Pair<'a>], check: &ListsCheck) -> Judged<
         return Judged::Same;
     }
     let shown = pairs[..apart].iter().take(SHOWN_MAX);
-    let farthest = shown.map(|(_, pair)| (pair.canary, pair.here.names(), pair.there.names())).collect();
+    let farthest = shown.map(|(_, pair)| (pair.canary, pair.here.names(), &*pair.there.names)).collect();
     Judged::Other(Apart { apart, of, rbo, farthest })
 }
 
@@ -73,11 +89,8 @@ impl Apart<'_> {
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
-
     use super::*;
     use crate::domain::quality::look::FirstNames;
-    use crate::domain::quality::ranking::Ranking;
     use crate::domain::rules::QualityChecks;
 
     fn look(sources: &str) -> Look {
@@ -92,6 +105,12 @@ mod tests {
             right_source: None,
             names: Some(Box::new(FirstNames::of(sources.split_whitespace()))),
         }
+    }
+
+    fn there(sources: &str) -> OriginalList {
+        let look = look(sources);
+        let names = look.names().to_vec();
+        OriginalList { definition_hash: String::new(), at: look.at, ranking: look.ranking, names }
     }
 
     #[test]
@@ -110,8 +129,8 @@ mod tests {
             (&[(10, "a b c d", "w x y z"), (9, "", "")], Judged::Unknown, "and two empty lists are none more"),
         ];
         for (lists, expected, sentence) in rows {
-            let looks: Vec<(Look, Look)> =
-                lists.iter().flat_map(|(count, here, there)| vec![(look(here), look(there)); *count]).collect();
+            let looks: Vec<(Look, OriginalList)> =
+                lists.iter().flat_map(|(count, of, other)| vec![(look(of), there(other)); *count]).collect();
             let round: Vec<Pair<'_>> = looks.iter().map(|(here, there)| Pair { canary: "c", here, there }).collect();
             let found = match lists_apart(&round, &QualityChecks::STANDARD.replicas) {
                 Judged::Other(apart) => Judged::Other(apart.apart),
@@ -124,10 +143,10 @@ mod tests {
 
     #[test]
     fn the_evidence_shows_the_lists_that_are_least_alike() {
-        let pairs: Vec<(String, Look, Look)> = (0..12)
+        let pairs: Vec<(String, Look, OriginalList)> = (0..12)
             .map(|at| match at {
-                4 => ("c4".to_owned(), look("a b c d"), look("w x y z")),
-                _ => (format!("c{at}"), look("a b c d e"), look("x a y b z c")),
+                4 => ("c4".to_owned(), look("a b c d"), there("w x y z")),
+                _ => (format!("c{at}"), look("a b c d e"), there("x a y b z c")),
             })
             .collect();
         let round: Vec<Pair<'_>> = pairs.iter().map(|(canary, here, there)| Pair { canary, here, there }).collect();

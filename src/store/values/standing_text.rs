@@ -52,6 +52,8 @@ struct StandingText<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tools: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    original: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     hold: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trouble: Option<Cow<'a, str>>,
@@ -141,6 +143,7 @@ pub(in crate::store) fn written(published: &SlimStanding) -> String {
         coverage: published.coverage,
         p95_ms: published.p95_ms,
         tools: published.tools.as_ref().and_then(|tools| serde_json::to_value(tools::written(tools)).ok()),
+        original: published.as_original.as_ref().and_then(|it| serde_json::to_value(original::written(it)).ok()),
         hold: published.hold.map(hold_text).and_then(|hold| serde_json::to_value(hold).ok()),
         trouble: published.trouble.as_deref().map(Cow::from),
     };
@@ -220,6 +223,9 @@ pub(in crate::store) fn read((monitor, node): (&str, &str), text: &str) -> Resul
                 known(monitor, text.and_then(|text| signal(monitor, text)))
             })
             .collect(),
+        as_original: published
+            .original
+            .and_then(|text| known(monitor, serde_json::from_value(text).map_err(unreadable).and_then(original::read))),
         as_parent: published.as_parent,
         seen_at: published.seen_at.map(moment).transpose()?,
         was_well: published.was_well,
@@ -314,6 +320,7 @@ const fn length(micros: i64) -> Duration {
     Duration::from_micros(micros.unsigned_abs())
 }
 
+mod original;
 mod tools;
 
 #[cfg(test)]

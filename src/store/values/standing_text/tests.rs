@@ -1,4 +1,7 @@
 use super::*;
+use crate::domain::monitor_state::OriginalStand;
+use crate::domain::quality::ranking::Ranking;
+use crate::domain::quality::replicas::OriginalList;
 use crate::domain::tools::{Instruction, KnownCalls};
 use crate::live::published::SlimTools;
 
@@ -7,12 +10,22 @@ fn at(micros: i64) -> DateTime<Utc> {
 }
 
 fn published(signals: Vec<SignalView>, hold: Option<Hold>) -> SlimStanding {
+    let list = OriginalList {
+        definition_hash: "c3".to_owned(),
+        at: at(11),
+        ranking: Ranking::of(["refunds.md", "fees.md"].into_iter()),
+        names: vec!["refunds.md".to_owned(), "fees.md".to_owned()],
+    };
     SlimStanding {
         id: MonitorId::new("docs"),
         node: "n1".to_owned(),
         roll_up: RollUp::Degraded,
         since: at(1),
         signals,
+        as_original: Some(OriginalStand {
+            speaks_at: vec![Severity::Page, Severity::Ticket],
+            lists: [("refunds".to_owned(), list)].into(),
+        }),
         as_parent: (true, false),
         seen_at: Some(at(2)),
         was_well: true,
@@ -96,7 +109,7 @@ fn what_is_published_is_read_again() {
         assert_eq!(read(("docs", "n1"), &written(&expected)).unwrap(), expected, "{sentence}");
     }
     let unseen = SlimStanding { seen_at: None, coverage: None, p95_ms: None, trouble: None, ..published(vec![], None) };
-    let unseen = SlimStanding { score: None, look: None, ..unseen };
+    let unseen = SlimStanding { score: None, look: None, as_original: None, ..unseen };
     assert_eq!(read(("docs", "n1"), &written(&unseen)).unwrap(), unseen, "one that nobody has looked at yet");
 }
 

@@ -68,15 +68,6 @@ impl Standing for Stands {
         None
     }
 
-    fn state(
-        &self,
-    ) -> Option<(
-        std::sync::Arc<crate::domain::monitor::Monitor>,
-        std::sync::Arc<crate::domain::monitor_state::MonitorState>,
-    )> {
-        None
-    }
-
     fn was_well(&self) -> bool {
         unreachable!("nobody asks")
     }
