@@ -3,17 +3,11 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use rustix::time::{ClockId, clock_gettime};
 
 /// A wall clock that is behind by less is one that goes a little slow.
 const SET_BACK_MIN: Duration = Duration::from_secs(1);
 /// One that is ahead by less goes a little fast.
 const SET_FORWARD_MIN: Duration = Duration::from_secs(10);
-
-/// The time since the machine started, its sleep counted in: what passed while it slept did pass, and was not seen.
-pub(crate) fn lived() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
-}
 
 /// How both clocks stood when they were last read.
 #[derive(Debug, Clone, Copy, Default)]

@@ -18,7 +18,7 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::clock::{Clock, lived};
+use crate::daemon::clock::Clock;
 use crate::daemon::delivery_worker::next_attempt::decide;
 use crate::deliver::ack_link::AckLinks;
 use crate::deliver::attempt::{Attempt, Frozen};
@@ -30,6 +30,7 @@ use crate::domain::fleet::Fleet;
 use crate::domain::lease::Leases;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::receiver::Receiver;
+use crate::net::lived::lived;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::values::claims::{Attempted, Claim, Claiming};

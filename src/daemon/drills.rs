@@ -15,7 +15,6 @@ use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::daemon::clock::lived;
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::deliver::message;
@@ -25,6 +24,7 @@ use crate::domain::lease::Job;
 use crate::domain::paging::drill::{Drill, keeps_open};
 use crate::domain::receiver::Receiver;
 use crate::domain::wording::as_written;
+use crate::net::lived::lived;
 use crate::store::StoreError;
 use crate::store::read::drills::{AwaitedReceipt, DrillReceipt};
 use crate::store::values::change_set::{Addressee, Outgoing};

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::daemon::connectivity::ConnectivityTask;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::runtime::MonitorRuntime;
+use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::classify::{LADDER, may_be_ours, our_own, uplink_gone};
 use crate::domain::fault::FaultKind;
 use crate::domain::fleet::Control;
@@ -30,9 +31,16 @@ pub(crate) async fn confirm_failure(
     now: DateTime<Utc>,
 ) -> Outcome {
     let ours = our_own(seen);
-    if ours.is_some_and(|fault| fault.kind == FaultKind::OutOfFiles) {
-        context.alerts.raise_out_of_files(&format!("a probe of monitor '{}'", runtime.monitor.id), now);
-        return outcome;
+    match ours {
+        Some(fault) if fault.kind == FaultKind::OutOfFiles => {
+            context.alerts.raise_out_of_files(&format!("a probe of monitor '{}'", runtime.monitor.id), now);
+            return outcome;
+        }
+        Some(fault) if fault.kind == FaultKind::StoodStill => {
+            context.alerts.raise(InternalAlert::StoodStill, &fault.detail, now);
+            return outcome;
+        }
+        _ => {}
     }
     let why = ours.and(outcome.findings.first()).map(|finding| finding.summary.as_str());
     context.uplink.note_egress(&context.alerts, &runtime.monitor.id, why, now);

@@ -16,7 +16,6 @@ use chrono::Utc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::clock::lived;
 use crate::deliver::attempt::Frozen;
 use crate::deliver::channel::ChannelSender;
 use crate::deliver::write_permit::WritePermit;
@@ -25,6 +24,7 @@ use crate::domain::lease::Leases;
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::shard::Shard;
+use crate::net::lived::lived;
 use crate::store::{Store, StoreError};
 
 /// How often what fires is posted again: ten times before an alert would end.
@@ -88,10 +88,7 @@ impl FiringAlerts {
     /// Posts what one receiver knows to be open.
     async fn post(&self, fleet: &Fleet, receiver: &Receiver) -> Result<AttemptEnd, StoreError> {
         let turn = self.sender.turn(receiver).await;
-        let (began, leases, shard) = (lived(), self.leases.clone(), Shard::of_receiver(&receiver.name));
-        let permit = WritePermit::while_holds(move || {
-            lived().saturating_sub(began) <= READ_AGE_MAX && leases.borrow().of(shard).is_some()
-        });
+        let permit = permit(&self.leases, Shard::of_receiver(&receiver.name), lived());
         let rows = self.store.firing(&receiver.name).await?;
         let firing: Vec<Frozen<'_>> = rows
             .iter()
@@ -104,5 +101,34 @@ impl FiringAlerts {
             })
             .collect();
         Ok(self.sender.fire_again((&turn, &permit), fleet, receiver, &firing, Utc::now()).await)
+    }
+}
+
+/// Holds while what was read then is young, and the receiver is told here.
+fn permit(leases: &watch::Receiver<Arc<Leases>>, shard: Shard, read_at: Duration) -> WritePermit {
+    let leases = leases.clone();
+    WritePermit::while_holds(move || {
+        lived().saturating_sub(read_at) <= READ_AGE_MAX && leases.borrow().of(shard).is_some()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_before_a_standstill_or_is_told_elsewhere_is_posted_no_more() {
+        let shard = Shard::of_receiver("alertmanager");
+        let ago = |seconds| lived().saturating_sub(Duration::from_secs(seconds));
+        let rows = [
+            (true, 0, true, "just read, and told here"),
+            (true, 60, false, "it stood still for a minute meanwhile"),
+            (false, 0, false, "another machine tells it by now"),
+        ];
+        for (is_ours, age, holds, sentence) in rows {
+            let leases = if is_ours { Leases::whole() } else { Leases::none() };
+            let (_leases, leases) = watch::channel(Arc::new(leases));
+            assert_eq!(permit(&leases, shard, ago(age)).ask().is_ok(), holds, "{sentence}");
+        }
     }
 }

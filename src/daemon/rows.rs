@@ -146,7 +146,8 @@ pub(super) fn beat_row(
         reason: outcome.reason(),
         stage: outcome.findings.first().map(|finding| finding.stage),
         elapsed: seen.elapsed,
-        stages: stage_times(seen),
+        // What time a standstill took, no server did.
+        stages: if outcome.verdict == Verdict::Unknown { StageTimes::default() } else { stage_times(seen) },
         fresh_connection: tools.is_some_and(|step| step.fresh_connection),
         config_hash: config_hash.to_owned(),
         lock_hash: monitor.pinned.as_ref().map(|pinned| pinned.hash.as_str().into()),

@@ -63,6 +63,8 @@ pub(crate) struct Scheduler {
     crowded_at: Option<Instant>,
     /// When a beat last broke down.
     broke_down_at: Option<Instant>,
+    /// When Serin last stood still in the middle of one.
+    stood_still_at: Option<Instant>,
     /// How long due beats gather before they start together.
     window: Duration,
     /// The last plan's number; none is given twice, or dues of a removed monitor would be those of its successor.
@@ -118,6 +120,7 @@ impl Scheduler {
             fleet,
             crowded_at: None,
             broke_down_at: None,
+            stood_still_at: None,
             window: batch_window::width(0.0),
             plans: 0,
             wanted: HashSet::new(),
@@ -256,6 +259,9 @@ impl Scheduler {
         let (id, suspects, given_up) = (back.monitor.clone(), back.after.suspects.clone(), back.after.given_up);
         if back.after.broke_down {
             self.broke_down_at = Some(Instant::now());
+        }
+        if back.after.stood_still {
+            self.stood_still_at = Some(Instant::now());
         }
         self.finish(back);
         if let Some((kind, wall)) = given_up {

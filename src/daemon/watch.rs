@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use crate::daemon::answer_texts::new_texts;
 use crate::daemon::beat_history::BeatWeight;
-use crate::daemon::clock::lived;
 use crate::daemon::day_bytes::DayBytes;
 use crate::daemon::decided::{add_decision, announce};
 use crate::daemon::failure_confirmation::confirm_failure;
@@ -25,7 +24,8 @@ use crate::daemon::rows::{ask_rows, beat_row, changed_holds, changed_signals, la
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::answer::{KeptText, Turn};
-use crate::domain::classify::{classify, is_any_wrong};
+use crate::domain::classify::{classify, is_any_wrong, our_own};
+use crate::domain::fault::FaultKind;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState, OriginalStand};
@@ -37,6 +37,7 @@ use crate::domain::schedule::{self, BeatAsks};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::monitor_view::BeatMark;
+use crate::net::lived::lived;
 use crate::probe::assignment::{Assignment, Further};
 use crate::store::values::change_set::{BeatRow, ChangeSet, ServerProfileRow, TranscriptRow};
 use crate::store::write::probe_memory::address_hash;
@@ -49,6 +50,8 @@ pub(crate) struct BeatResult {
     pub suspects: Option<Vec<DateTime<Utc>>>,
     /// The beat broke down inside Serin.
     pub broke_down: bool,
+    /// Serin stood still in the middle of the beat.
+    pub stood_still: bool,
     /// The beat was given up, since probes that hang hold every place; its kind and when it was due.
     pub given_up: Option<(BeatKind, DateTime<Utc>)>,
 }
@@ -96,16 +99,17 @@ pub(crate) async fn beat(
             every: runtime.monitor.every,
         },
     };
+    let stood_still = our_own(&judged.seen).is_some_and(|fault| fault.kind == FaultKind::StoodStill);
     let suspects = suspects(&runtime.state, &judged.next.state, &runtime.monitor, &judged.seen);
     let before = (runtime.round.turn, runtime.sources_asked_at, runtime.listings.last.clone());
     context.live.metrics().searches.count(&runtime.monitor, &judged.seen, &judged.outcome);
     let (next, decisions) = judged.kept(runtime, now);
     if remembered(context, runtime, next, (record, decisions), counted).await {
-        return BeatResult { suspects, ..BeatResult::default() };
+        return BeatResult { suspects, stood_still, ..BeatResult::default() };
     }
     // What was asked and is forgotten is asked again by the next beat.
     (runtime.round.turn, runtime.sources_asked_at, runtime.listings.last) = before;
-    BeatResult::default()
+    BeatResult { stood_still, ..BeatResult::default() }
 }
 
 /// What a beat saw, and what follows from it. In a box, since a beat that waits for its commit keeps the room of whatever

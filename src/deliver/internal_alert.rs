@@ -19,6 +19,8 @@ pub enum InternalAlert {
     LoopLate,
     /// A loop ended that should never end.
     LoopStopped,
+    /// This process did not run for a while.
+    StoodStill,
     /// No file is left to open or to connect with.
     OutOfFiles,
     /// Our own network is gone.
@@ -49,7 +51,7 @@ pub enum InternalAlert {
 
 impl InternalAlert {
     /// All of them, so that a test can go over each.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
@@ -57,6 +59,7 @@ impl InternalAlert {
         Self::HistoryLost,
         Self::LoopLate,
         Self::LoopStopped,
+        Self::StoodStill,
         Self::OutOfFiles,
         Self::UplinkLost,
         Self::WayBlocked,
@@ -105,6 +108,7 @@ impl InternalAlert {
             Self::HistoryLost => "history_lost",
             Self::LoopLate => "loop_late",
             Self::LoopStopped => "loop_stopped",
+            Self::StoodStill => "stood_still",
             Self::OutOfFiles => "out_of_files",
             Self::UplinkLost => "uplink_lost",
             Self::WayBlocked => "way_blocked",
@@ -135,6 +139,9 @@ impl InternalAlert {
             }
             Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
             Self::LoopStopped => "a part of Serin stopped and was started again",
+            Self::StoodStill => {
+                "Serin did not run for a while: what it asked meanwhile is unknown, and pages came late"
+            }
             Self::OutOfFiles => "out of open files: what needs one more fails, be it a probe, a page or a delivery",
             Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
             Self::WayBlocked => "a proxy or a certificate file of Serin's own fails: monitors behind it are not judged",
@@ -169,6 +176,9 @@ impl InternalAlert {
             Self::HistoryLost => "Serin is started again, best after `serin restore` of a backup",
             Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
             Self::LoopStopped => "the part runs for a while without stopping",
+            Self::StoodStill => {
+                "probes run through for two minutes; look at what stops its machine: steal time, memory, snapshots, sleep"
+            }
             Self::OutOfFiles => "files are free again; raise LimitNOFILE (`ulimit -n`), or end what else holds files",
             Self::UplinkLost => "Serin reaches the network again",
             Self::WayBlocked => "a probe gets through again; mend the proxy, or put the file back",

@@ -133,13 +133,14 @@ pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
     first.kind == K::IssuerFailed || unanswered(first.kind) && !monitor.is_local()
 }
 
-/// What kept us from looking: a way that was blocked from the start, or files that ran out at any step, since every step
-/// may need one.
+/// What kept us from looking: a way that was blocked from the start, or at any step files that ran out, since every step may
+/// need one, or a standstill of our own.
 pub fn our_own(seen: &Observation) -> Option<&Fault> {
     let of_asks = seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().err());
     let of_steps = || seen.steps.iter().filter_map(|step| step.fault.as_ref());
     let blocked = of_steps().next().filter(|fault| fault.kind == FaultKind::WayBlocked);
-    blocked.or_else(|| of_steps().chain(of_asks).find(|fault| fault.kind == FaultKind::OutOfFiles))
+    let any = |fault: &&Fault| matches!(fault.kind, FaultKind::OutOfFiles | FaultKind::StoodStill);
+    blocked.or_else(|| of_steps().chain(of_asks).find(any))
 }
 
 /// A probe that did not get past our own door: it says nothing about the monitor.
@@ -180,7 +181,7 @@ pub fn reason_of(stage: Stage, kind: FaultKind) -> (FailureReason, Signal) {
 fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
     use FailureReason as R;
     match kind {
-        FaultKind::WayBlocked | FaultKind::OutOfFiles => R::MonitorInternal,
+        FaultKind::WayBlocked | FaultKind::OutOfFiles | FaultKind::StoodStill => R::MonitorInternal,
         FaultKind::NameNotResolved => R::DnsFailure,
         // An ended program is a port that nobody listens on.
         FaultKind::Refused | FaultKind::ProgramNotStarted | FaultKind::ProgramEnded => R::ConnectionRefused,

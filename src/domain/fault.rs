@@ -16,6 +16,8 @@ pub enum FaultKind {
     WayBlocked,
     /// We had no file left to reach the server with.
     OutOfFiles,
+    /// We stood still while the server was probed: nobody saw what it did meanwhile.
+    StoodStill,
     /// The host name has no address.
     NameNotResolved,
     /// TCP was refused: nothing listens on that port.

@@ -2,9 +2,12 @@
 //!
 //! Knows nothing of MCP or of webhooks. Which addresses may be talked to, and which roots are trusted, says
 //! `serin-outbound`. Read `files` and `connect_failure`, then `trust`, then `proxy`, then `target`, then
-//! `stream` and `alarm`, then `connect`; beside it `document`, for lists that the file names.
+//! `stream` and `alarm`, then `connect`; beside it `document`, for lists that the file names, and `lived`, for whoever must
+//! not trust a clock.
 
 pub(crate) mod files;
+
+pub(crate) mod lived;
 
 pub(crate) mod connect_failure;
 

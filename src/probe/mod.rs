@@ -17,3 +17,4 @@ pub(crate) mod stages;
 
 pub mod prober;
 pub(crate) mod explore;
+mod standstill;

@@ -26,6 +26,7 @@ use crate::probe::stages::cross::Differing;
 use crate::probe::stages::declarations::{Declarations, made_of};
 use crate::probe::stages::search::not_asked;
 use crate::probe::stages::{connectivity, reach, steps};
+use crate::probe::standstill::Standstill;
 use crate::probe::wire::transcript::Transcript;
 use crate::tool_lists::interner::ListingInterner;
 use crate::tool_lists::tokens::Tokens;
@@ -46,6 +47,7 @@ pub struct Prober {
     interner: ListingInterner,
     declarations: Declarations,
     diagnoses: Semaphore,
+    standstill: Arc<Standstill>,
     keeps_passages: bool,
 }
 
@@ -71,6 +73,7 @@ impl Prober {
             interner: ListingInterner::default(),
             declarations: Declarations::default(),
             diagnoses: Semaphore::new(LADDERS_MAX),
+            standstill: Arc::default(),
             keeps_passages: false,
         }
     }
@@ -95,10 +98,13 @@ impl Prober {
 
     /// The same, with what was said in it; none where nothing was, since no token was got for it.
     pub async fn record(&self, assignment: &Assignment) -> (Observation, ServerProfile, Option<Transcript>) {
+        let under_way = self.standstill.begin();
         let (mut seen, profile, transcript) = match &assignment.monitor.auth.oauth {
             None => self.steps(assignment, &self.declarations.of(&assignment.monitor)).await,
             Some(oauth) => Box::pin(self.admitted(assignment, oauth)).await,
         };
+        seen.steps.extend(under_way.stood_still());
+        drop(under_way);
         self.tokens.weigh(&mut seen).await;
         if let Some(tools) = &mut seen.tools {
             self.interner.share(&mut tools.listing);

@@ -1,7 +1,9 @@
 //! Serin's own network: where it is gone nothing is said of anybody else, and where it holds the page says so.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -12,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::databases;
 use crate::stage::{Expected, Stage, evidence, reference};
 
 /// Somebody who answers, whatever is asked.
@@ -124,13 +127,61 @@ async fn holding(State(holding): State<Holding>, method: Method) -> &'static str
     std::future::pending().await
 }
 
+impl Holding {
+    /// Serves; at what address.
+    async fn start(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().fallback(holding).with_state(self.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        address
+    }
+
+    /// Until it holds somebody.
+    async fn holds(&self) {
+        while self.held.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_standstill_of_serin_hid_is_nobodys_outage() {
+    // With another machine, that one would watch it.
+    if databases::machines() > 1 {
+        return;
+    }
+    let (server, health) = (reference().await, Holding::default());
+    let address = health.start().await;
+    let monitor = format!(
+        "  - {{ id: docs, url: \"{}\", health: [{{ url: \"http://{address}/health\" }}], timeout: 2s }}\n",
+        server.mcp_url()
+    );
+    let stage = Stage::start(&monitor).await;
+    stage.soon("it is asked for its health", health.holds()).await;
+    stage.signal("STOP");
+    // Past every limit of the probe, and past what a busy machine is late by.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    health.let_go.cancel();
+    stage.signal("CONT");
+    let told = stage.message("our own trouble is told", |message| message.event == "serin.trouble").await;
+    assert_eq!(evidence(&told, "trouble"), "stood_still", "{told:#?}");
+    let detail = evidence(&told, "detail");
+    assert!(detail.starts_with("Serin itself stood still for "), "{detail}");
+    stage.until("it is seen again", "docs", |body| body["state"] == "up").await;
+    let metrics = stage.page("/metrics").await;
+    // The one that it stood in; all others are good.
+    for (verdict, beats) in [("unknown", 1), ("degraded", 0), ("down", 0)] {
+        let line = format!("serin_beats_total{{verdict=\"{verdict}\"}} {beats}\n");
+        assert!(metrics.contains(&line), "{line}: {metrics}");
+    }
+    assert!(stage.told("docs").is_empty(), "{:#?}", stage.told("docs"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_waits_for_the_ladder() {
     let server = Holding::default();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let router = Router::new().fallback(holding).with_state(server.clone());
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let address = server.start().await;
     let rules = "    rules: { availability: { after: 1, page_after: 0s } }\n";
     let stage = Stage::start(&format!("  - id: stuck\n    url: \"http://{address}/mcp\"\n{rules}")).await;
     let down =

@@ -34,6 +34,9 @@ impl Scheduler {
         if over(&mut self.broke_down_at) {
             self.context.alerts.clear(InternalAlert::LoopStopped, now);
         }
+        if over(&mut self.stood_still_at) {
+            self.context.alerts.clear(InternalAlert::StoodStill, now);
+        }
     }
 
     /// A beat for which there was no place, or no longer one: nothing is lost but a scheduled one.

@@ -236,6 +236,15 @@ fn the_cause_stands_before_the_symptom() {
         &["monitor_internal"],
     );
     check(
+        "where we stood still, nothing is said, whatever it looked like",
+        |seen| {
+            seen.steps.push(failed(Stage::Handshake, FaultKind::Silent));
+            seen.steps.push(failed(Stage::Connect, FaultKind::StoodStill));
+        },
+        Verdict::Unknown,
+        &["monitor_internal"],
+    );
+    check(
         "credentials win over everything",
         |seen| {
             seen.asks.clear();
