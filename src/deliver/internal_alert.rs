@@ -140,7 +140,7 @@ impl InternalAlert {
             Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
             Self::LoopStopped => "a part of Serin stopped and was started again",
             Self::StoodStill => {
-                "Serin did not run for a while: what it asked meanwhile is unknown, and pages came late"
+                "Serin did not run for a while: what it asked meanwhile is unknown, and pages may be late"
             }
             Self::OutOfFiles => "out of open files: what needs one more fails, be it a probe, a page or a delivery",
             Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",

@@ -125,7 +125,8 @@ mod tests {
     fn a_stretch_in_which_nobody_looked_up_is_a_standstill() {
         let at = |millis: u64| Duration::from_secs(500) + Duration::from_millis(millis);
         // When somebody looked up, when the probe began and ended, and how long nothing ran of that, in milliseconds.
-        let rows: [(&[u64], u64, u64, Option<u64>, &str); 7] = [
+        type Row = (&'static [u64], u64, u64, Option<u64>, &'static str);
+        let rows: [Row; 7] = [
             (&[500, 1_000, 1_500], 0, 1_700, None, "somebody looked up all the time"),
             (&[500, 3_000, 5_400], 0, 5_500, None, "a busy machine is late now and then"),
             (&[500, 9_500, 10_000], 0, 10_100, Some(9_000), "nothing ran for nine seconds"),
