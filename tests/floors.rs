@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const INSIDE: &[(&str, &[&str])] = &[
     ("config", &["describe", "check", "read"]),
     ("store", &["write", "read", "packed", "server", "file", "values", "sql"]),
-    ("probe", &["explore", "prober", "stages", "access", "session", "wire", "assignment", "decode"]),
+    ("probe", &["explore", "prober", "stages", "access", "session", "wire", "standstill", "assignment", "decode"]),
     (
         "live",
         &[

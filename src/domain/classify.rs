@@ -136,11 +136,10 @@ pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
 /// What kept us from looking: a way that was blocked from the start, or at any step files that ran out, since every step may
 /// need one, or a standstill of our own.
 pub fn our_own(seen: &Observation) -> Option<&Fault> {
-    let of_asks = seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().err());
-    let of_steps = || seen.steps.iter().filter_map(|step| step.fault.as_ref());
-    let blocked = of_steps().next().filter(|fault| fault.kind == FaultKind::WayBlocked);
+    let first = seen.steps.iter().find_map(|step| step.fault.as_ref());
+    let blocked = first.filter(|fault| fault.kind == FaultKind::WayBlocked);
     let any = |fault: &&Fault| matches!(fault.kind, FaultKind::OutOfFiles | FaultKind::StoodStill);
-    blocked.or_else(|| of_steps().chain(of_asks).find(any))
+    blocked.or_else(|| seen.faults().find(any))
 }
 
 /// A probe that did not get past our own door: it says nothing about the monitor.

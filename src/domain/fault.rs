@@ -112,3 +112,25 @@ pub enum FaultKind {
     /// The program that is the server ended before it answered.
     ProgramEnded,
 }
+
+impl FaultKind {
+    /// Whether it looks the same where we were silent for too long ourselves: a limit passed, or somebody gave up waiting for us.
+    pub const fn may_be_our_silence(self) -> bool {
+        matches!(
+            self,
+            Self::NameNotResolved
+                | Self::ConnectTimeout
+                | Self::Reset
+                | Self::TlsFailed
+                | Self::Silent
+                | Self::SlowHead
+                | Self::ClosedEarly
+                | Self::BodyTruncated
+                | Self::SlowBody
+                | Self::StreamWithoutAnswer
+                | Self::StreamEnded
+                | Self::SessionLost
+                | Self::IssuerFailed
+        )
+    }
+}

@@ -104,6 +104,12 @@ impl Observation {
         }
     }
 
+    /// Every fault: of the steps, then of the searches.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        let of_asks = self.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().err());
+        self.steps.iter().filter_map(|step| step.fault.as_ref()).chain(of_asks)
+    }
+
     /// The first fault of a stage, in the order met.
     pub fn fault(&self, stage: Stage) -> Option<&Fault> {
         self.steps.iter().filter(|step| step.stage == stage).find_map(|step| step.fault.as_ref())

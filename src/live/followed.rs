@@ -6,9 +6,10 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::context::Spread;
 use crate::domain::monitor::MonitorId;
-use crate::domain::monitor_state::{CanaryScore, CanaryWatch, OriginalStand};
+use crate::domain::monitor_state::{CanaryScore, CanaryWatch};
 use crate::domain::observation::Footprint;
 use crate::domain::paging::parent::ParentStand;
+use crate::domain::quality::replicas::OriginalStand;
 use crate::domain::rate_limit::Spent;
 use crate::domain::schedule::stale_after;
 use crate::domain::server_profile::ServerProfile;

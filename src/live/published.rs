@@ -7,9 +7,10 @@ use futures_util::future::BoxFuture;
 
 use crate::domain::contract::Baseline;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::monitor_state::{CanaryScore, OriginalStand};
+use crate::domain::monitor_state::CanaryScore;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::protocol::Era;
+use crate::domain::quality::replicas::OriginalStand;
 use crate::domain::rate_limit::Hold;
 use crate::domain::tools::{Instruction, KnownCalls, Listing};
 use crate::live::glance::CanariesGlance;

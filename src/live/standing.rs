@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::monitor::MonitorId;
-use crate::domain::monitor_state::OriginalStand;
 use crate::domain::paging::parent::ParentStand;
+use crate::domain::quality::replicas::OriginalStand;
 use crate::domain::signal::Signal;
 use crate::live::glance::{DeclaredGlance, FiguresGlance, SignalGlance};
 use crate::live::monitor_view::{MonitorView, RollUp};

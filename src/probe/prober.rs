@@ -103,7 +103,10 @@ impl Prober {
             None => self.steps(assignment, &self.declarations.of(&assignment.monitor)).await,
             Some(oauth) => Box::pin(self.admitted(assignment, oauth)).await,
         };
-        seen.steps.extend(under_way.stood_still());
+        // An answer that came all the same is one.
+        if seen.faults().any(|fault| fault.kind.may_be_our_silence()) {
+            seen.steps.extend(under_way.stood_still());
+        }
         drop(under_way);
         self.tokens.weigh(&mut seen).await;
         if let Some(tools) = &mut seen.tools {

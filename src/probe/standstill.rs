@@ -1,7 +1,8 @@
 //! Whether this process stood still while a probe was under way: stopped, swapped out, or its machine paused. What a server
 //! did meanwhile nobody saw, and a limit that passed meanwhile is not the server's.
 //!
-//! While probes are under way, something looks up twice a second. Where nothing did for much longer, nothing ran.
+//! While probes are under way, something looks up twice a second. Where nothing did for much longer, nothing ran. What was
+//! waited for may have come meanwhile, and is read then: only what failed in the end is in doubt.
 
 use std::sync::Arc;
 use std::time::Duration;

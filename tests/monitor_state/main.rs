@@ -12,7 +12,7 @@ use serin::domain::fault::{Fault, FaultKind};
 use serin::domain::fleet::Provenance;
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
-use serin::domain::monitor_state::{Beat, Decision, MonitorState, OriginalStand};
+use serin::domain::monitor_state::{Beat, Decision, MonitorState};
 use serin::domain::observation::{BeatKind, Harvested, HealthSeen, Observation, Phases, Stage, Step, ToolsSeen};
 use serin::domain::outcome::Outcome;
 use serin::domain::paging::parent::ParentStand;
@@ -251,7 +251,7 @@ struct Scene {
     /// When each was decided, in seconds.
     moments: Vec<i64>,
     /// The monitor that this one is a replica of.
-    original: Option<OriginalStand>,
+    original: Option<MonitorState>,
     /// The signals that a route brings to somebody; empty: all of them.
     heard: Vec<Signal>,
     /// What is quiet.
@@ -289,6 +289,7 @@ impl Scene {
 
     fn weigh(&mut self, seen: &Observation, outcome: &Outcome, after: u32) {
         let (provenance, routes) = (Provenance::default(), [heard(&self.heard)]);
+        let original = self.original.as_ref().map(MonitorState::as_original);
         let beat = Beat {
             monitor: &self.monitor,
             provenance: &provenance,
@@ -297,7 +298,7 @@ impl Scene {
             parents: &self.parents,
             seen,
             outcome,
-            original: self.original.as_ref(),
+            original: original.as_ref(),
             covered: Duration::from_secs(u64::from(after)),
             now: at(self.second),
         };

@@ -103,7 +103,7 @@ impl Pair {
         for (there, here) in original.chars().zip(replica.chars()) {
             let start = self.replica.second.max(self.original.second);
             show(&mut self.original, there, start + 30, self.count);
-            self.replica.original = Some(self.original.state.as_original());
+            self.replica.original = Some(self.original.state.clone());
             show(&mut self.replica, here, start + 60, self.count);
         }
         self

@@ -29,7 +29,6 @@ mod weigh;
 
 pub(crate) use hearing::CanaryRound;
 pub use hearing::CanaryScore;
-pub use replica_rounds::OriginalStand;
 pub use standing::Standing;
 pub use state::{Beat, Decision, MonitorState, TellPolicy};
 pub use track::{CanaryWatch, FallWatch, KindWatch};

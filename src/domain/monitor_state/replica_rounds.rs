@@ -5,8 +5,6 @@
 //! do not. Only the replica tells. Where the original cannot speak (nothing is known of it, it is in doubt, or what is
 //! wrong with it is told already) no round is judged: silence is no difference.
 
-use std::collections::BTreeMap;
-
 use crate::domain::incident::Incident;
 use crate::domain::monitor::Original;
 use crate::domain::monitor_state::changes::Found;
@@ -14,22 +12,12 @@ use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::paging::explains::{Condition, explains};
 use crate::domain::quality::changes::Judged;
 use crate::domain::quality::confirmation::CanaryState;
-use crate::domain::quality::replicas::{OriginalList, Pair, lists_apart};
+use crate::domain::quality::replicas::{OriginalList, OriginalStand, Pair, lists_apart};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 
 /// So many times as long as it has to take a round may last: calls fail, and caches answer some.
 const ROUND_PATIENCE: u32 = 2;
-
-/// How an original stands for its replicas, wherever these are watched.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OriginalStand {
-    /// How loud a difference may be that is held against it. What is wrong with its own answers, or explains them, is told by
-    /// itself, unless it is quieter than the difference would be.
-    pub speaks_at: Vec<Severity>,
-    /// What its index last answered, by the canary's id.
-    pub lists: BTreeMap<String, OriginalList>,
-}
 
 impl MonitorState {
     /// How it stands for its replicas.

@@ -2,6 +2,8 @@
 //!
 //! Servers that are declared to be the same are held against each other and against no lock: neither has to be as it was.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use crate::domain::monitor::MonitorId;
@@ -10,10 +12,21 @@ use crate::domain::quality::changes::{Judged, ROUND_MIN};
 use crate::domain::quality::look::{Look, median};
 use crate::domain::quality::pinning::named;
 use crate::domain::quality::ranking::Ranking;
+use crate::domain::reason::Severity;
 use crate::domain::rules::ListsCheck;
 
 /// Canaries whose two lists stand in the evidence, those that are least alike.
 const SHOWN_MAX: usize = 3;
+
+/// How an original stands for its replicas, wherever these are watched.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OriginalStand {
+    /// How loud a difference may be that is held against it. What is wrong with its own answers, or explains them, is told by
+    /// itself, unless it is quieter than the difference would be.
+    pub speaks_at: Vec<Severity>,
+    /// What its index last answered, by the canary's id.
+    pub lists: BTreeMap<String, OriginalList>,
+}
 
 /// What the index of an original last answered to one canary.
 #[derive(Debug, Clone, PartialEq, Eq)]

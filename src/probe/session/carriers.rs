@@ -48,8 +48,8 @@ impl<'a> Caller<'a> {
     }
 
     /// Starts the program that is the server; calls go to it from now on.
-    pub(crate) fn start_program(&mut self, program: &Program, clock: &mut StepClock) -> Result<(), Fault> {
-        let process = Process::start(program, self.scrub)?;
+    pub(crate) async fn start_program(&mut self, program: &Program, clock: &mut StepClock) -> Result<(), Fault> {
+        let process = Process::start(program, self.scrub).await?;
         clock.connected(clock.elapsed(), Times { connect: Some(Duration::ZERO), ..Times::default() });
         self.carrier = Carrier::Stdio(Box::new(process));
         Ok(())

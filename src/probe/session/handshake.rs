@@ -215,7 +215,7 @@ impl Opening<'_, '_> {
         let monitor = self.monitor;
         if let (Some(_), Some(program)) = (&own, &monitor.reach.program) {
             let mut clock = StepClock::start(Stage::Connect, &monitor.url.shown);
-            let started = self.caller.start_program(program, &mut clock);
+            let started = self.caller.start_program(program, &mut clock).await;
             clock.note("a second process, to look for the newer era".to_owned());
             self.steps.push(clock.stop(None));
             if started.is_err() {
@@ -256,7 +256,7 @@ impl Opening<'_, '_> {
         let Some(program) = &self.monitor.reach.program else { return true };
         self.caller.stop_program().await;
         let mut clock = StepClock::start(Stage::Connect, &self.monitor.url.shown);
-        let fault = self.caller.start_program(program, &mut clock).err();
+        let fault = self.caller.start_program(program, &mut clock).await.err();
         clock.note("started again for the other era".to_owned());
         let well = fault.is_none();
         self.steps.push(clock.stop(fault));

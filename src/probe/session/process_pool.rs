@@ -92,7 +92,7 @@ pub(crate) async fn take_up(
             return Some(Some(opened));
         }
     }
-    let fault = caller.start_program(program, &mut clock).err();
+    let fault = caller.start_program(program, &mut clock).await.err();
     let well = fault.is_none();
     seen.steps.push(clock.stop(fault));
     well.then_some(None)
@@ -112,7 +112,7 @@ pub(crate) async fn start_again(
     }
     caller.stop_program().await;
     let mut clock = StepClock::start(Stage::Connect, &monitor.url.shown);
-    let fault = caller.start_program(program, &mut clock).err();
+    let fault = caller.start_program(program, &mut clock).await.err();
     let well = fault.is_none();
     seen.steps.push(clock.stop(fault));
     well.then_some(())

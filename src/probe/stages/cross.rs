@@ -130,7 +130,7 @@ async fn listed_in(
 ) -> Result<Listed, Fault> {
     let own = caller.take_program();
     let started = match (&own, &monitor.reach.program) {
-        (Some(_), Some(program)) => caller.start_program(program, clock),
+        (Some(_), Some(program)) => caller.start_program(program, clock).await,
         _ => Ok(()),
     };
     let outcome = match started {

@@ -15,7 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::domain::fault::{Fault, FaultKind};
@@ -86,8 +86,8 @@ enum ProgramLine {
 }
 
 impl Process {
-    /// Starts the program; nothing has been said yet.
-    pub(crate) fn start(program: &Program, scrub: &Scrub) -> Result<Self, Fault> {
+    /// Starts the program; nothing has been said yet. Off the threads of beats, which would all wait while it is read from disk.
+    pub(crate) async fn start(program: &Program, scrub: &Scrub) -> Result<Self, Fault> {
         let mut command = Command::new(&program.command);
         command
             .args(program.args.iter().map(|argument| argument.expose()))
@@ -99,7 +99,8 @@ impl Process {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let mut child = command.spawn().map_err(|error| {
+        let spawned = spawn_blocking(move || command.spawn()).await;
+        let mut child = spawned.unwrap_or_else(|broken| Err(broken.into())).map_err(|error| {
             let why = match error.kind() {
                 std::io::ErrorKind::NotFound => "it is not found; give its whole path, or put it into PATH".to_owned(),
                 std::io::ErrorKind::PermissionDenied => "it may not be executed; look at its permissions".to_owned(),

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::moment;
-use crate::domain::monitor_state::OriginalStand;
 use crate::domain::quality::ranking::Ranking;
-use crate::domain::quality::replicas::OriginalList;
+use crate::domain::quality::replicas::{OriginalList, OriginalStand};
 use crate::domain::reason::Severity;
 use crate::store::values::error::StoreError;
 

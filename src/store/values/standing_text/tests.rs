@@ -1,7 +1,6 @@
 use super::*;
-use crate::domain::monitor_state::OriginalStand;
 use crate::domain::quality::ranking::Ranking;
-use crate::domain::quality::replicas::OriginalList;
+use crate::domain::quality::replicas::{OriginalList, OriginalStand};
 use crate::domain::tools::{Instruction, KnownCalls};
 use crate::live::published::SlimTools;
 
