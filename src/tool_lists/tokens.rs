@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 
 use crate::domain::observation::Observation;
@@ -187,7 +188,7 @@ impl TokenQuery {
 
 /// The thread: counts what comes, until nothing has come for a while.
 fn count_all(jobs: Receiver<CountJob>, known: &Mutex<KnownCounts>) {
-    let began = Instant::now();
+    let began = computed();
     let vocabulary = match tiktoken_rs::o200k_base() {
         Ok(vocabulary) => vocabulary,
         Err(error) => {
@@ -195,14 +196,14 @@ fn count_all(jobs: Receiver<CountJob>, known: &Mutex<KnownCounts>) {
             return;
         }
     };
-    known.lock().allowance.saved -= began.elapsed().as_secs_f64();
+    known.lock().allowance.saved -= (computed() - began).as_secs_f64();
     while let Ok(job) = jobs.recv_timeout(IDLE_MAX) {
-        let began = Instant::now();
+        let began = computed();
         // Whatever a stranger's text does to the vocabulary's patterns, it is one text that stays uncounted.
         let counted = catch_unwind(AssertUnwindSafe(|| vocabulary.encode_ordinary(&job.text).len()));
         let figure = counted.ok().map(|count| u32::try_from(count).unwrap_or(u32::MAX));
         let mut known = known.lock();
-        known.allowance.saved -= began.elapsed().as_secs_f64();
+        known.allowance.saved -= (computed() - began).as_secs_f64();
         known.put(job.key, figure);
         drop(known);
         // The beat may have gone on without it.
@@ -212,6 +213,11 @@ fn count_all(jobs: Receiver<CountJob>, known: &Mutex<KnownCounts>) {
     drop(jobs);
     drop(vocabulary);
     std::thread::sleep(GIVEN_BACK_AFTER);
+}
+
+/// How long this thread has computed: where others have the core, counting costs nothing.
+fn computed() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 impl KnownCounts {
