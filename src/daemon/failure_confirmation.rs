@@ -37,7 +37,8 @@ pub(crate) async fn confirm_failure(
             return outcome;
         }
         Some(fault) if fault.kind == FaultKind::StoodStill => {
-            context.alerts.raise(InternalAlert::StoodStill, &fault.detail, now);
+            let what = format!("{} of monitor '{}'", fault.detail, runtime.monitor.id);
+            context.alerts.raise(InternalAlert::StoodStill, &what, now);
             return outcome;
         }
         _ => {}

@@ -230,6 +230,8 @@ mod tests {
 
     use super::*;
     use crate::domain::answer::{Hit, KeptText, Turn, Variant};
+    use crate::domain::observation::{BeatKind, Phases, Step};
+    use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn an_answer_becomes_a_ranked_list() {
@@ -257,6 +259,27 @@ mod tests {
             let row = ask_row(&ask, &AskVerdict::Right { rank: None });
             let written = format!("{} {:?} {:?}", row.sources.join(" "), row.scores, row.lengths);
             assert_eq!(written, expected, "{sentence}");
+        }
+    }
+    #[test]
+    fn what_a_standstill_took_is_no_time_of_a_stage() {
+        let at = DateTime::UNIX_EPOCH;
+        let monitor = Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") });
+        let step = Step {
+            stage: Stage::Tools,
+            label: "tools/list".to_owned(),
+            elapsed: Duration::from_secs(9),
+            phases: Phases::default(),
+            fresh_connection: false,
+            fault: None,
+            notes: Vec::new(),
+        };
+        let seen =
+            Observation { steps: vec![step], ..Observation::blank(monitor.id.clone(), BeatKind::Scheduled, at, at) };
+        for (verdict, tools) in [(Verdict::Down, Some(Duration::from_secs(9))), (Verdict::Unknown, None)] {
+            let outcome = Outcome { verdict, findings: Vec::new(), asks: Vec::new() };
+            let row = beat_row(&seen, &outcome, &MonitorState::new(at), ("", &monitor));
+            assert_eq!(row.stages.tools, tools, "{verdict:?}");
         }
     }
 }

@@ -99,7 +99,7 @@ impl UnderWay {
     /// The step that says so, where nothing ran for a good part of the probe.
     pub(super) fn stood_still(&self) -> Option<Step> {
         let still = self.standstill.0.lock().stood_still(self.began, lived())?;
-        let detail = format!("Serin itself stood still for {} s while this server was probed", still.as_secs());
+        let detail = format!("Serin itself stood still for {} s in this probe", still.as_secs());
         Some(Step {
             stage: Stage::Connect,
             label: "this machine".to_owned(),

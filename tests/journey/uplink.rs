@@ -168,6 +168,7 @@ async fn what_a_standstill_of_serin_hid_is_nobodys_outage() {
     assert_eq!(evidence(&told, "trouble"), "stood_still", "{told:#?}");
     let detail = evidence(&told, "detail");
     assert!(detail.starts_with("Serin itself stood still for "), "{detail}");
+    assert!(detail.ends_with(" s in this probe of monitor 'docs'"), "{detail}");
     stage.until("it is seen again", "docs", |body| body["state"] == "up").await;
     let metrics = stage.page("/metrics").await;
     // The one that it stood in; all others are good.
